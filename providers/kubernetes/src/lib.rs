@@ -1,0 +1,1 @@
+//! Egress proxies as Pods.

@@ -1,0 +1,1 @@
+//! The profile and the error catalogue of the provider kvm.
