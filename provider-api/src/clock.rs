@@ -1,0 +1,89 @@
+//! The clock that every wait, poll, budget and time stamp of a provider goes through.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+use crate::Timestamp;
+
+/// What a wait is for. A test's clock moves when every operation waits idly or for its backend; a guard alone
+/// is no reason to move it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// A poll or a back-off: nothing else goes on until it ends.
+    Idle,
+    /// A budget: it runs beside work, and normally never ends.
+    Guard,
+}
+
+/// Time, as a provider sees it.
+///
+/// # Guarantees
+/// [`Clock::monotonic`] never goes back. A sleep counts from its creation, not from its first poll.
+pub trait Clock: Send + Sync + 'static {
+    /// The present, for time stamps.
+    fn now(&self) -> Timestamp;
+
+    /// Time since some fixed point, for budgets and deadlines.
+    fn monotonic(&self) -> Duration;
+
+    /// Ends after `how_long`; dropping it ends the wait.
+    fn sleep(&self, how_long: Duration, wait: Wait) -> BoxFuture<'static, ()>;
+}
+
+/// Where futures and blocking closures run. A program gives its executor, a test gives its own.
+pub trait Spawner: Send + Sync + 'static {
+    /// Runs a future to its end.
+    fn spawn(&self, task: BoxFuture<'static, ()>);
+
+    /// Runs a closure on a thread that may block.
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>);
+}
+
+#[cfg(feature = "tokio")]
+mod system {
+    use std::time::Instant;
+
+    use super::*;
+
+    /// The machine's own clock, with tokio's timer. Feature `tokio`.
+    #[derive(Debug)]
+    pub struct SystemClock(Instant);
+
+    impl Default for SystemClock {
+        fn default() -> Self {
+            Self(Instant::now())
+        }
+    }
+
+    impl Clock for SystemClock {
+        fn now(&self) -> Timestamp {
+            jiff::Timestamp::now().into()
+        }
+
+        fn monotonic(&self) -> Duration {
+            self.0.elapsed()
+        }
+
+        fn sleep(&self, how_long: Duration, _: Wait) -> BoxFuture<'static, ()> {
+            let until = tokio::time::Instant::now() + how_long;
+            Box::pin(async move { tokio::time::sleep_until(until).await })
+        }
+    }
+
+    /// The tokio runtime that the program runs on. Feature `tokio`.
+    #[derive(Debug, Default)]
+    pub struct TokioSpawner;
+
+    impl Spawner for TokioSpawner {
+        fn spawn(&self, task: BoxFuture<'static, ()>) {
+            tokio::spawn(task);
+        }
+
+        fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+            tokio::task::spawn_blocking(work);
+        }
+    }
+}
+#[cfg(feature = "tokio")]
+pub use system::{SystemClock, TokioSpawner};

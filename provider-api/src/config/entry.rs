@@ -1,0 +1,125 @@
+//! What every entry of `providers` may hold beside its own block.
+
+use std::time::Duration;
+
+use super::Fields;
+use crate::{AddressPolicy, Budgets, ProviderName};
+
+/// The fields that all types of providers share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Common {
+    /// `name`: the configured name.
+    pub name: ProviderName,
+    /// `allowedNamespaces`: who may use the entry; empty means everybody.
+    pub allowed_namespaces: Vec<String>,
+    /// `addressFamily` and `addressRanges`: which addresses count.
+    pub addresses: AddressPolicy,
+    /// `maxConcurrentPerTarget`: operations at once on one target.
+    pub max_concurrent_per_target: usize,
+    /// `maxInstances`: how many may exist, booting ones included.
+    pub max_instances: Option<usize>,
+    /// `allowedImagePrefixes`: what a Proxy may ask for beside the catalogue.
+    pub allowed_image_prefixes: Vec<String>,
+    /// `budgets`: what replaces the profile's own.
+    pub budgets: BudgetOverrides,
+    /// `probe`: whether the operator can reach the proxies to probe them.
+    pub probe: Probe,
+}
+
+/// Whether running proxies are probed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Probe {
+    /// They are.
+    #[default]
+    On,
+    /// The operator's network does not reach them.
+    Off,
+}
+
+/// Budgets given in the config.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct BudgetOverrides {
+    pub create: Option<Duration>,
+    pub get: Option<Duration>,
+    pub delete: Option<Duration>,
+    pub list: Option<Duration>,
+    pub call: Option<Duration>,
+}
+
+impl BudgetOverrides {
+    /// The profile's budgets with what the config says instead.
+    pub fn over(&self, budgets: Budgets) -> Budgets {
+        Budgets {
+            create: self.create.unwrap_or(budgets.create),
+            get: self.get.unwrap_or(budgets.get),
+            delete: self.delete.unwrap_or(budgets.delete),
+            list: self.list.unwrap_or(budgets.list),
+            call: self.call.unwrap_or(budgets.call),
+        }
+    }
+}
+
+impl Common {
+    /// Operations at once on one target, when the entry does not say.
+    pub const DEFAULT_CONCURRENCY: usize = 4;
+
+    /// The fields of an entry that says nothing but its name.
+    pub fn placeholder(name: ProviderName) -> Self {
+        Self {
+            name,
+            allowed_namespaces: Vec::new(),
+            addresses: AddressPolicy::default(),
+            max_concurrent_per_target: Self::DEFAULT_CONCURRENCY,
+            max_instances: None,
+            allowed_image_prefixes: Vec::new(),
+            budgets: BudgetOverrides::default(),
+            probe: Probe::On,
+        }
+    }
+
+    /// Reads them; `None` when the name is unusable, all else falls back so that reading goes on.
+    pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let name = fields.required("name");
+        let budgets = fields.section("budgets").map(|mut own| BudgetOverrides {
+            create: own.optional("create"),
+            get: own.optional("get"),
+            delete: own.optional("delete"),
+            list: own.optional("list"),
+            call: own.optional("call"),
+        });
+        let probe = match fields.optional::<String>("probe").as_deref() {
+            None | Some("on") => Probe::On,
+            Some("off") => Probe::Off,
+            Some(other) => {
+                fields.problem("probe", format!("{other:?} is neither on nor off"));
+                Probe::On
+            }
+        };
+        let concurrency = fields.optional::<std::num::NonZeroUsize>("maxConcurrentPerTarget");
+        let common = Self {
+            name: name?,
+            allowed_namespaces: fields.or("allowedNamespaces", Vec::new()),
+            addresses: AddressPolicy {
+                family: fields.optional("addressFamily").unwrap_or_default(),
+                ranges: fields.or("addressRanges", Vec::new()),
+            },
+            max_concurrent_per_target: concurrency.map_or(Self::DEFAULT_CONCURRENCY, Into::into),
+            max_instances: fields.optional("maxInstances"),
+            allowed_image_prefixes: fields.or("allowedImagePrefixes", Vec::new()),
+            budgets: budgets.unwrap_or_default(),
+            probe,
+        };
+        for (index, range) in common.addresses.ranges.iter().enumerate() {
+            let is_v4 = matches!(range, ipnet::IpNet::V4(_));
+            if is_v4 != (common.addresses.family == crate::AddressFamily::Ipv4) {
+                fields.problem(
+                    "addressRanges",
+                    format!("[{index}] {range} is not of the entry's addressFamily"),
+                );
+            }
+        }
+        Some(common)
+    }
+}

@@ -1,0 +1,171 @@
+//! How single config values are read.
+
+use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
+
+use ipnet::IpNet;
+
+use super::{Node, fields::Collector, node::Value};
+use crate::{AddressFamily, InstallationId, ProviderName};
+
+/// A value that can be read from a config file; what is wrong is reported, never guessed.
+#[allow(private_interfaces)]
+pub trait FromNode: Sized {
+    /// What is expected, for messages.
+    const EXPECTED: &'static str;
+
+    /// Reads it, or reports at `path` why it cannot.
+    #[doc(hidden)]
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self>;
+}
+
+fn expected<T>(what: &str, node: &Node, path: &str, collector: &Collector) -> Option<T> {
+    let hint = match node.value {
+        Value::Bool(_) | Value::Integer(_) | Value::Float(_) if what.starts_with("text") => {
+            " (put it in quotes)"
+        }
+        _ => "",
+    };
+    collector.push(path, node.line, format!("expected {what}, found {}{hint}", node.kind()));
+    None
+}
+
+#[allow(private_interfaces)]
+impl FromNode for String {
+    const EXPECTED: &'static str = "text";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        match &node.value {
+            Value::Text(text) if text.is_empty() => {
+                collector.push(path, node.line, "is empty; expected text");
+                None
+            }
+            Value::Text(text) => Some(text.clone()),
+            _ => expected(Self::EXPECTED, node, path, collector),
+        }
+    }
+}
+
+#[allow(private_interfaces)]
+impl FromNode for bool {
+    const EXPECTED: &'static str = "true or false";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        match &node.value {
+            Value::Bool(value) => Some(*value),
+            _ => expected(Self::EXPECTED, node, path, collector),
+        }
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        #[allow(private_interfaces)]
+        impl FromNode for $type {
+            const EXPECTED: &'static str = "a whole number";
+            fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+                let Value::Integer(value) = node.value else {
+                    return expected(Self::EXPECTED, node, path, collector);
+                };
+                u64::try_from(value).ok().and_then(|value| <$type>::try_from(value).ok()).or_else(|| {
+                    let range = format!("{value} is out of range: {} to {}", <$type>::MIN, <$type>::MAX);
+                    collector.push(path, node.line, range);
+                    None
+                })
+            }
+        }
+    )*};
+}
+numbers!(u16, u32, u64, usize);
+
+#[allow(private_interfaces)]
+impl FromNode for NonZeroUsize {
+    const EXPECTED: &'static str = "a whole number of at least 1";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        let value = usize::from_node(node, path, collector)?;
+        Self::new(value).or_else(|| {
+            collector.push(path, node.line, "0 is out of range; expected at least 1");
+            None
+        })
+    }
+}
+
+#[allow(private_interfaces)]
+impl<T: FromNode> FromNode for Vec<T> {
+    const EXPECTED: &'static str = "a list";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        let Value::List(items) = &node.value else {
+            return expected(&format!("a list, each item {}", T::EXPECTED), node, path, collector);
+        };
+        // Every item is read, so that every bad one is reported.
+        let read = |(index, item)| T::from_node(item, &format!("{path}[{index}]"), collector);
+        let values: Vec<_> = items.iter().enumerate().map(read).collect();
+        values.into_iter().collect()
+    }
+}
+
+/// Text with free keys, such as node selectors.
+#[allow(private_interfaces)]
+impl FromNode for std::collections::BTreeMap<String, String> {
+    const EXPECTED: &'static str = "a mapping from text to text";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        let Value::Map(map) = &node.value else { return expected(Self::EXPECTED, node, path, collector) };
+        let read = |(key, item): &(String, Node)| {
+            Some((key.clone(), String::from_node(item, &format!("{path}.{key}"), collector)?))
+        };
+        let values: Vec<_> = map.iter().map(read).collect();
+        values.into_iter().collect()
+    }
+}
+
+#[allow(private_interfaces)]
+impl FromNode for Duration {
+    const EXPECTED: &'static str = "a duration such as 30s, 10m or 2h";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        let Value::Text(text) = &node.value else { return expected(Self::EXPECTED, node, path, collector) };
+        let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let seconds_per = match &text[split..] {
+            "ms" => Some(0),
+            "s" => Some(1),
+            "m" => Some(60),
+            "h" => Some(3600),
+            _ => None,
+        };
+        let value = match (text[..split].parse::<u64>().ok(), seconds_per) {
+            (Some(number), Some(0)) => Some(Duration::from_millis(number)),
+            (Some(number), Some(factor)) => number.checked_mul(factor).map(Duration::from_secs),
+            _ => None,
+        };
+        value.filter(|value| !value.is_zero()).or_else(|| {
+            collector.push(path, node.line, format!("{text:?} is not {}", Self::EXPECTED));
+            None
+        })
+    }
+}
+
+macro_rules! parsed {
+    ($($type:ty, $what:literal, $parse:expr;)*) => {$(
+        #[allow(private_interfaces)]
+        impl FromNode for $type {
+            const EXPECTED: &'static str = $what;
+            fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+                let text = String::from_node(node, path, collector)?;
+                let parse: fn(&str) -> Result<$type, String> = $parse;
+                parse(&text).map_err(|why| collector.push(path, node.line, why)).ok()
+            }
+        }
+    )*};
+}
+parsed! {
+    PathBuf, "a path", |text| Ok(PathBuf::from(text));
+    IpAddr, "an IP address", |text| text.parse().map_err(|_| format!("{text:?} is not an IP address"));
+    IpNet, "a network such as 10.0.0.0/8", |text| {
+        text.parse::<IpNet>().map_err(|_| format!("{text:?} is not a network such as 10.0.0.0/8"))
+    };
+    ProviderName, "a provider name", |text| ProviderName::parse(text).map_err(|error| error.to_string());
+    InstallationId, "an installation identity", |text| {
+        InstallationId::parse(text).map_err(|error| error.to_string())
+    };
+    AddressFamily, "ipv4 or ipv6", |text| match text {
+        "ipv4" => Ok(AddressFamily::Ipv4),
+        "ipv6" => Ok(AddressFamily::Ipv6),
+        _ => Err(format!("{text:?} is neither ipv4 nor ipv6")),
+    };
+}

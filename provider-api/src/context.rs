@@ -1,0 +1,91 @@
+//! What a provider is given when it is built: its name, its identity, and everything it may wait with.
+
+use std::{fmt, path::Path, path::PathBuf, sync::Arc, time::Duration};
+
+use crate::{Clock, Error, Gate, Identity, Metrics, ProviderName, Seam, Secret, Spawner, Tracker};
+
+/// The surroundings of one configured provider.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Context {
+    /// The configured name.
+    pub name: ProviderName,
+    /// The installation.
+    pub identity: Identity,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Threads and tasks.
+    pub spawner: Arc<dyn Spawner>,
+    /// Where counts go.
+    pub metrics: Metrics,
+    /// A test's ledger; none in production.
+    pub tracker: Option<Arc<dyn Tracker>>,
+}
+
+impl Context {
+    /// Surroundings without a tracker and with metrics of their own.
+    pub fn new(
+        name: ProviderName,
+        identity: Identity,
+        clock: Arc<dyn Clock>,
+        spawner: Arc<dyn Spawner>,
+    ) -> Self {
+        Self { name, identity, clock, spawner, metrics: Metrics::default(), tracker: None }
+    }
+
+    /// The seam for a provider type; `call_budget` holds for calls that name none of their own.
+    pub fn seam(&self, provider_type: &'static str, call_budget: Duration) -> Seam {
+        Seam::new(self.clone(), provider_type, call_budget)
+    }
+
+    /// The gate: one operation a name, `per_target` operations a target.
+    pub fn gate(&self, per_target: usize) -> Gate {
+        Gate::new(per_target, self.tracker.clone())
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("name", &self.name)
+            .field("identity", &self.identity)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A credential in a file, read each time it is used, so that a rotation takes effect at once
+/// (`runtime.credentials-rotate`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CredentialFile(PathBuf);
+
+impl CredentialFile {
+    /// Larger files are refused: a credential is small, and a mistyped path may name anything.
+    pub const MAX_BYTES: u64 = 1 << 20;
+
+    /// Names the file; it is not read yet.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The bytes as they are now.
+    ///
+    /// # Errors
+    /// Transient when the file cannot be read: a Secret may not be mounted yet. The text names the file and never
+    /// quotes it.
+    pub fn read(&self) -> Result<Secret, Error> {
+        let unusable = |why: String| {
+            Error::transient(format!("cannot read the credentials in {}: {why}", self.0.display()))
+                .coded(crate::reasons::CREDENTIALS_UNAVAILABLE)
+        };
+        let length = std::fs::metadata(&self.0).map_err(|error| unusable(error.to_string()))?.len();
+        if length > Self::MAX_BYTES {
+            return Err(unusable(format!("it has {length} bytes, at most {} are expected", Self::MAX_BYTES)));
+        }
+        std::fs::read(&self.0).map(Secret::new).map_err(|error| unusable(error.to_string()))
+    }
+}

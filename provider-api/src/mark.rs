@@ -1,0 +1,193 @@
+//! Marks: what tells an instance of ours from all else on a backend.
+
+use std::fmt;
+
+use data_encoding::BASE32_NOPAD;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::{Malformed, Name, Timestamp, Uid};
+
+/// The key of the managed mark; its value is [`MANAGED_YES`].
+pub const MANAGED: &str = "proxy-operator-managed";
+/// The one value that counts.
+pub const MANAGED_YES: &str = "true";
+/// The key under which the owner's UID stands.
+pub const UID: &str = "proxy-operator-uid";
+/// The key under which the installation identity stands.
+pub const INSTALLATION: &str = "proxy-operator-installation";
+/// The key under which the creation time stands, where the backend keeps none.
+pub const CREATED_AT: &str = "proxy-operator-created-at";
+
+/// The identity of one installation: the UID of `kube-system` unless configured.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InstallationId(Uid);
+
+impl InstallationId {
+    /// Accepts an identity; the same characters as a UID.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it could not stand in a label.
+    pub fn parse(text: &str) -> Result<Self, Malformed> {
+        Uid::parse(text).map(Self)
+    }
+
+    /// The identity as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Eight lower-case base32 characters of its SHA-256, for names of secondary resources.
+    pub fn short(&self) -> String {
+        BASE32_NOPAD.encode(&Sha256::digest(self.as_str().as_bytes())[..5]).to_ascii_lowercase()
+    }
+}
+
+impl fmt::Display for InstallationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// This installation, and the ones whose instances it takes over (`create.adopts-listed-installation`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// What new instances are marked with.
+    pub installation: InstallationId,
+    /// The `adoptInstallations` of the config: a rebuilt cluster names its former self here.
+    pub adopt: Vec<InstallationId>,
+}
+
+impl Identity {
+    /// An installation that adopts no other.
+    pub fn new(installation: InstallationId) -> Self {
+        Self { installation, adopt: Vec::new() }
+    }
+
+    /// Whether an instance with that identity is this installation's to touch.
+    pub fn claims(&self, installation: &InstallationId) -> bool {
+        *installation == self.installation || self.adopt.contains(installation)
+    }
+}
+
+/// A whole mark: managed, uid and installation together, and the creation time where it is written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The owner's UID.
+    pub uid: Uid,
+    /// Whose installation made it.
+    pub installation: InstallationId,
+    /// When, where the backend does not keep that itself; unreadable is unknown.
+    pub created_at: Option<Timestamp>,
+}
+
+impl Mark {
+    /// The mark as key and value pairs, in a fixed order.
+    pub fn pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = vec![
+            (MANAGED, MANAGED_YES.to_owned()),
+            (UID, self.uid.to_string()),
+            (INSTALLATION, self.installation.to_string()),
+        ];
+        pairs.extend(self.created_at.map(|at| (CREATED_AT, at.to_string())));
+        pairs
+    }
+
+    /// Reads a mark; it is whole or it is none.
+    pub fn read<'v>(value_of: impl Fn(&str) -> Option<&'v str>) -> Option<Self> {
+        if value_of(MANAGED)? != MANAGED_YES {
+            return None;
+        }
+        Some(Self {
+            uid: Uid::parse(value_of(UID)?).ok()?,
+            installation: InstallationId::parse(value_of(INSTALLATION)?).ok()?,
+            created_at: value_of(CREATED_AT).and_then(|text| text.parse().ok()),
+        })
+    }
+}
+
+/// Whose an instance is, by its own name and its mark. One place decides it for create, get, delete and list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ownership {
+    /// A whole mark, this installation's, under the name that belongs to its uid.
+    Ours(Mark),
+    /// A whole mark under the right name, but another installation's (`create.refuses-other-installation`).
+    OtherInstallation(InstallationId),
+    /// A mark under a name that does not belong to its uid: a copy or a clone inherited it
+    /// (`get.inherited-mark-is-not-ours`, `list.inherited-mark-is-not-listed`).
+    Inherited,
+    /// No whole mark (`create.refuses-unmarked`).
+    Unmarked,
+}
+
+impl Ownership {
+    /// Decides by the instance's own name, the identity, and what stands under each key of the mark.
+    pub fn of<'v>(name: &str, identity: &Identity, value_of: impl Fn(&str) -> Option<&'v str>) -> Self {
+        let Some(mark) = Mark::read(value_of) else { return Self::Unmarked };
+        if Name::from_uid(&mark.uid).as_str() != name {
+            Self::Inherited
+        } else if !identity.claims(&mark.installation) {
+            Self::OtherInstallation(mark.installation)
+        } else {
+            Self::Ours(mark)
+        }
+    }
+
+    /// The mark, when the instance is ours.
+    pub fn ours(self) -> Option<Mark> {
+        match self {
+            Self::Ours(mark) => Some(mark),
+            Self::OtherInstallation(_) | Self::Inherited | Self::Unmarked => None,
+        }
+    }
+
+    /// Why the instance is not ours, as the end of a sentence about it.
+    pub fn why_not(&self) -> &'static str {
+        match self {
+            Self::Ours(_) => "is ours",
+            Self::OtherInstallation(_) => "belongs to another installation",
+            Self::Inherited => "carries a mark that belongs to another name",
+            Self::Unmarked => "does not carry our mark",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_whole_and_under_its_own_name() {
+        let uid = Uid::parse("uid-1").unwrap();
+        let name = Name::from_uid(&uid);
+        let us = InstallationId::parse("us").unwrap();
+        let identity =
+            Identity { installation: us.clone(), adopt: vec![InstallationId::parse("old").unwrap()] };
+        let of = |name: &str, pairs: &[(&str, &str)]| {
+            Ownership::of(name, &identity, |key| pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| *v))
+        };
+        let mark = |installation| [(MANAGED, "true"), (UID, "uid-1"), (INSTALLATION, installation)];
+        assert!(matches!(of(name.as_str(), &mark("us")), Ownership::Ours(_)));
+        assert!(matches!(of(name.as_str(), &mark("old")), Ownership::Ours(_)));
+        assert!(matches!(of(name.as_str(), &mark("them")), Ownership::OtherInstallation(_)));
+        assert_eq!(of("copy", &mark("us")), Ownership::Inherited);
+        assert_eq!(of(name.as_str(), &mark("us")[..2]), Ownership::Unmarked);
+        assert_eq!(
+            of(name.as_str(), &[(MANAGED, "yes"), (UID, "uid-1"), (INSTALLATION, "us")]),
+            Ownership::Unmarked
+        );
+    }
+
+    #[test]
+    fn pairs_read_back() {
+        let mark = Mark {
+            uid: Uid::parse("u").unwrap(),
+            installation: InstallationId::parse("i").unwrap(),
+            created_at: Some(Timestamp::from_unix(5)),
+        };
+        let pairs = mark.pairs();
+        let read = Mark::read(|key| pairs.iter().find(|(k, _)| *k == key).map(|(_, v)| v.as_str()));
+        assert_eq!(read, Some(mark));
+    }
+}

@@ -1,0 +1,367 @@
+//! The seam: every backend call of a provider goes through it. It gives each call a budget, a span, a log line,
+//! a count and, in tests, an entry in the ledger.
+
+use std::{error::Error as StdError, fmt, future::Future, pin::pin, sync::Arc, task::Poll, time::Duration};
+
+use futures::{FutureExt, channel::oneshot};
+use tracing::Span;
+
+use crate::{
+    CallEnd, CallId, CallKind, Clock, Context, Scrubbed, Scrubber, TaskId, TrackedWait, Tracker, Wait,
+    current_operation,
+    tracker::{poll_in_call, run_in_call},
+    within_operation,
+};
+
+/// What a client's error tells the seam.
+pub trait BackendError: StdError + Send + Sync + 'static {
+    /// The backend's code and reason, never text that could quote what was sent.
+    fn code(&self) -> String;
+}
+
+impl BackendError for std::convert::Infallible {
+    fn code(&self) -> String {
+        match *self {}
+    }
+}
+
+/// Why a call gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError<E> {
+    /// It took longer than its budget. Whether it took effect is unknown.
+    #[error("no answer within {0:?}")]
+    Overlong(Duration),
+    /// The backend, or the way there, said no.
+    #[error(transparent)]
+    Backend(#[from] E),
+}
+
+/// The one way from a provider to its backend. Cheap to clone.
+#[derive(Clone)]
+pub struct Seam {
+    context: Arc<Context>,
+    provider_type: &'static str,
+    budget: Duration,
+    scrubber: Arc<Scrubber>,
+}
+
+impl Seam {
+    pub(crate) fn new(context: Context, provider_type: &'static str, budget: Duration) -> Self {
+        Self { context: Arc::new(context), provider_type, budget, scrubber: Arc::default() }
+    }
+
+    /// The same seam, with secrets that its log lines and errors must not show.
+    #[must_use]
+    pub fn hiding(&self, scrubber: Scrubber) -> Self {
+        Self { scrubber: Arc::new(scrubber), ..self.clone() }
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.context.clock
+    }
+
+    /// Makes one backend call with the default budget. `target` names what it is about, for the log line.
+    ///
+    /// # Errors
+    /// [`CallError::Overlong`] when the budget is used up, otherwise the client's own error.
+    pub async fn call<T, E: BackendError>(
+        &self,
+        kind: CallKind,
+        target: &str,
+        future: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, CallError<E>> {
+        self.call_within(self.budget, kind, target, future).await
+    }
+
+    /// Makes one backend call with a budget of its own.
+    ///
+    /// # Errors
+    /// As for [`Seam::call`].
+    pub async fn call_within<T, E: BackendError>(
+        &self,
+        budget: Duration,
+        kind: CallKind,
+        target: &str,
+        future: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, CallError<E>> {
+        let mut live = Live::begin(self, kind, target, false);
+        let result = live.race(budget, future).await;
+        live.end(&result);
+        result
+    }
+
+    /// Makes one backend call that blocks a thread. Dropping the future leaves the closure to its end; what it
+    /// does until then is still this call's.
+    ///
+    /// # Errors
+    /// As for [`Seam::call`].
+    pub async fn blocking<T: Send + 'static, E: BackendError>(
+        &self,
+        budget: Duration,
+        kind: CallKind,
+        target: &str,
+        work: impl FnOnce() -> Result<T, E> + Send + 'static,
+    ) -> Result<T, CallError<E>> {
+        let mut live = Live::begin(self, kind, target, true);
+        let (send, receive) = oneshot::channel();
+        let (tracker, operation, call) = (self.context.tracker.clone(), current_operation(), live.call);
+        if let Some(tracker) = &tracker {
+            tracker.begin_closure(call);
+        }
+        self.context.spawner.spawn_blocking(Box::new(move || {
+            let ended = Ended { tracker, call };
+            let result = run_in_call(operation, call, work);
+            // Nobody waits for the result of a dropped call.
+            let _ = send.send(result);
+            drop(ended);
+        }));
+        // The sender is dropped unsent only when the closure panicked; the panic is then the report.
+        let answer =
+            receive.map(|result| result.unwrap_or_else(|_| panic!("a blocking backend call panicked")));
+        let result = live.race(budget, answer).await;
+        live.end(&result);
+        result
+    }
+
+    /// Runs something slow that is no backend call, a file or a hash, on a thread.
+    pub async fn local<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+        let _waiting = Waiting::begin(&self.context.tracker, TrackedWait::Local);
+        let (send, receive) = oneshot::channel();
+        self.context.spawner.spawn_blocking(Box::new(move || {
+            let _ = send.send(work());
+        }));
+        receive.await.unwrap_or_else(|_| panic!("local work panicked"))
+    }
+
+    /// Starts a task that belongs to the running operation. Dropping the answer does not end it.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> impl Future<Output = Option<T>> + Send + 'static {
+        let (send, receive) = oneshot::channel();
+        let operation = current_operation();
+        let tracker = self.context.tracker.clone();
+        let body = within_operation(operation, async move {
+            let _ = send.send(future.await);
+        });
+        let task: futures::future::BoxFuture<'static, ()> = match tracker.clone() {
+            Some(tracker) => Box::pin(tracked(tracker.begin_task(operation), tracker, body)),
+            None => Box::pin(body),
+        };
+        self.context.spawner.spawn(task);
+        async move {
+            let _waiting = Waiting::begin(&tracker, TrackedWait::Task);
+            receive.await.ok()
+        }
+    }
+
+    /// A poll or back-off pause.
+    pub async fn pause(&self, how_long: Duration) {
+        self.context.clock.sleep(how_long, Wait::Idle).await;
+    }
+
+    /// Runs a whole operation, or a part of it, within a budget.
+    ///
+    /// # Errors
+    /// [`Overlong`] when the budget is used up; the future is then dropped.
+    pub async fn bounded<T>(&self, budget: Duration, future: impl Future<Output = T>) -> Result<T, Overlong> {
+        let mut guard = self.context.clock.sleep(budget, Wait::Guard);
+        let mut future = pin!(future);
+        std::future::poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(value) => Poll::Ready(Ok(value)),
+            Poll::Pending => guard.poll_unpin(cx).map(|()| Err(Overlong(budget))),
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for Seam {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seam")
+            .field("provider", &self.context.name)
+            .field("type", &self.provider_type)
+            .finish()
+    }
+}
+
+/// A budget was used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not done within {0:?}")]
+pub struct Overlong(pub Duration);
+
+impl<E: BackendError> CallError<E> {
+    /// The error as a scrubbed cause: whole for calls without a payload, code and reason alone for calls with one.
+    pub fn scrubbed(&self, kind: CallKind, scrubber: &Scrubber) -> Scrubbed {
+        match self {
+            Self::Overlong(_) => Scrubbed::text(self.to_string()),
+            Self::Backend(error) if kind.payload => Scrubbed::text(scrubber.scrub(&error.code())),
+            Self::Backend(error) => Scrubbed::chain(error, scrubber),
+        }
+    }
+}
+
+/// One call under way. Dropped before its end it is a call whose caller went away.
+struct Live<'s> {
+    seam: &'s Seam,
+    kind: CallKind,
+    target: &'s str,
+    call: CallId,
+    span: Span,
+    started: Duration,
+    ended: bool,
+}
+
+impl<'s> Live<'s> {
+    fn begin(seam: &'s Seam, kind: CallKind, target: &'s str, blocking: bool) -> Self {
+        let context = &seam.context;
+        let call = match &context.tracker {
+            Some(tracker) => tracker.begin_call(current_operation(), &kind, target, blocking),
+            None => CallId(0),
+        };
+        context.metrics.call_started(&context.name, kind.name);
+        // Only under a parent: a call of nobody's would be a trace of its own.
+        let span = if Span::current().is_none() {
+            Span::none()
+        } else {
+            tracing::info_span!(
+                "backend.call",
+                otel.name = format_args!("{}.{}", seam.provider_type, kind.name),
+                otel.kind = "client",
+                otel.status_code = tracing::field::Empty,
+                call = kind.name,
+                target = target,
+            )
+        };
+        Self { seam, kind, target, call, span, started: context.clock.monotonic(), ended: false }
+    }
+
+    async fn race<T, E>(
+        &mut self,
+        budget: Duration,
+        future: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, CallError<E>> {
+        let mut guard = self.seam.context.clock.sleep(budget, Wait::Guard);
+        let mut future = pin!(future);
+        let (call, span) = (self.call, self.span.clone());
+        std::future::poll_fn(|cx| {
+            let _entered = span.enter();
+            match poll_in_call(call, || future.as_mut().poll(cx)) {
+                Poll::Ready(result) => Poll::Ready(result.map_err(CallError::Backend)),
+                Poll::Pending => guard.poll_unpin(cx).map(|()| Err(CallError::Overlong(budget))),
+            }
+        })
+        .await
+    }
+
+    fn end<T, E: BackendError>(&mut self, result: &Result<T, CallError<E>>) {
+        match result {
+            Ok(_) => self.close(CallEnd::Answered, None),
+            Err(CallError::Overlong(_)) => {
+                self.close(CallEnd::Overlong, Some("no answer within its budget".into()))
+            }
+            Err(error) => {
+                let text = error.scrubbed(self.kind, &self.seam.scrubber).to_string();
+                self.close(CallEnd::Answered, Some(text));
+            }
+        }
+    }
+
+    fn close(&mut self, end: CallEnd, error: Option<String>) {
+        self.ended = true;
+        let context = &self.seam.context;
+        if let Some(tracker) = &context.tracker {
+            tracker.end_call(self.call, end);
+        }
+        let elapsed = context.clock.monotonic().saturating_sub(self.started);
+        let _entered = self.span.enter();
+        if error.is_some() {
+            self.span.record("otel.status_code", "ERROR");
+        }
+        tracing::debug!(
+            provider = %context.name,
+            call = self.kind.name,
+            target = self.target,
+            elapsed_ms = elapsed.as_millis() as u64,
+            error = error.as_deref(),
+            "backend call"
+        );
+    }
+}
+
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.close(CallEnd::Dropped, Some("dropped by its caller".into()));
+        }
+    }
+}
+
+/// Says that a closure ended, also when it panicked.
+struct Ended {
+    tracker: Option<Arc<dyn Tracker>>,
+    call: CallId,
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        if let Some(tracker) = &self.tracker {
+            tracker.end_closure(self.call);
+        }
+    }
+}
+
+/// A wait that the ledger knows of, until it is dropped.
+pub(crate) struct Waiting {
+    tracker: Option<Arc<dyn Tracker>>,
+    operation: Option<crate::OperationId>,
+    wait: TrackedWait,
+}
+
+impl Waiting {
+    pub(crate) fn begin(tracker: &Option<Arc<dyn Tracker>>, wait: TrackedWait) -> Self {
+        let operation = current_operation();
+        if let Some(tracker) = tracker {
+            tracker.begin_wait(operation, wait);
+        }
+        Self { tracker: tracker.clone(), operation, wait }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(tracker) = &self.tracker {
+            tracker.end_wait(self.operation, self.wait);
+        }
+    }
+}
+
+/// Tells the ledger when a spawned task was woken, was polled and ended.
+async fn tracked(task: TaskId, tracker: Arc<dyn Tracker>, body: impl Future<Output = ()>) {
+    struct Flag {
+        task: TaskId,
+        tracker: Arc<dyn Tracker>,
+        inner: std::task::Waker,
+    }
+    impl futures::task::ArcWake for Flag {
+        fn wake_by_ref(flag: &Arc<Self>) {
+            flag.tracker.task_woken(flag.task);
+            flag.inner.wake_by_ref();
+        }
+    }
+    struct Over(TaskId, Arc<dyn Tracker>);
+    impl Drop for Over {
+        fn drop(&mut self) {
+            self.1.end_task(self.0);
+        }
+    }
+    let _over = Over(task, Arc::clone(&tracker));
+    let mut body = pin!(body);
+    std::future::poll_fn(|cx| {
+        tracker.task_polled(task);
+        let flag = Flag { task, tracker: Arc::clone(&tracker), inner: cx.waker().clone() };
+        let waker = futures::task::waker(Arc::new(flag));
+        body.as_mut().poll(&mut std::task::Context::from_waker(&waker))
+    })
+    .await;
+}

@@ -1,0 +1,146 @@
+//! Secret bytes, and the scrubber that keeps them out of what people read.
+
+use std::{error::Error as StdError, fmt};
+
+use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD};
+use zeroize::Zeroizing;
+
+/// Bytes that must not be shown: cloud-init, keys, tokens, passwords. Wiped when dropped.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Secret(Zeroizing<Vec<u8>>);
+
+impl Secret {
+    /// Takes the bytes.
+    pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
+        Self(Zeroizing::new(bytes.into()))
+    }
+
+    /// The bytes, for the one call that carries them.
+    pub fn reveal(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The bytes as text, when they are UTF-8.
+    pub fn reveal_str(&self) -> Option<&str> {
+        std::str::from_utf8(&self.0).ok()
+    }
+
+    /// How many bytes there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({} bytes)", self.len())
+    }
+}
+
+/// Replaces secrets in a text that a backend or a library wrote.
+///
+/// It knows a secret as a whole, each of its lines of 6 or more characters, and the four base64 forms of the
+/// whole. A backend that quotes a cut-off part of a payload is not helped by that: for calls that carry a
+/// payload only code and reason go on (`create.hides-secrets`).
+#[derive(Clone, Default)]
+pub struct Scrubber(Vec<Zeroizing<String>>);
+
+impl Scrubber {
+    /// What stands where a secret was.
+    pub const MARK: &'static str = "[redacted]";
+    const SHORTEST: usize = 6;
+
+    /// Knows one secret more.
+    pub fn hide(&mut self, secret: &[u8]) {
+        let whole = String::from_utf8_lossy(secret);
+        let lines =
+            whole.lines().map(str::trim).filter(|line| line.len() >= Self::SHORTEST).map(str::to_owned);
+        let mut needles: Vec<String> = lines.collect();
+        if secret.len() >= Self::SHORTEST {
+            needles
+                .extend([BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD].map(|base| base.encode(secret)));
+            needles.push(whole.into_owned());
+        }
+        self.0.extend(needles.into_iter().map(Zeroizing::new));
+        // The longest first, so that a part never spoils the whole.
+        self.0.sort_by_key(|needle| std::cmp::Reverse(needle.len()));
+        self.0.dedup();
+    }
+
+    /// The text without the secrets.
+    pub fn scrub(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for needle in &self.0 {
+            if text.contains(needle.as_str()) {
+                text = text.replace(needle.as_str(), Self::MARK);
+            }
+        }
+        text
+    }
+}
+
+impl fmt::Debug for Scrubber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scrubber")
+    }
+}
+
+/// An error of somebody else's, with its chain of causes, as scrubbed text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scrubbed {
+    text: String,
+    source: Option<Box<Scrubbed>>,
+}
+
+impl Scrubbed {
+    /// Takes over an error and its whole chain of causes.
+    pub fn chain(error: &(dyn StdError + 'static), scrubber: &Scrubber) -> Self {
+        Self {
+            text: scrubber.scrub(&error.to_string()),
+            source: error.source().map(|source| Box::new(Self::chain(source, scrubber))),
+        }
+    }
+
+    /// A cause that is text only, for calls of which only code and reason may survive.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), source: None }
+    }
+}
+
+impl fmt::Display for Scrubbed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl StdError for Scrubbed {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let secret = Secret::new(*b"hunter2-hunter2");
+        assert_eq!(format!("{secret:?}"), "Secret(15 bytes)");
+        let mut scrubber = Scrubber::default();
+        scrubber.hide(secret.reveal());
+        scrubber.hide(b"#cloud-config\npassword: swordfish\n");
+        let quoted = format!("bad value \"{}\" near password: swordfish", "hunter2-hunter2");
+        let base64 = BASE64.encode(secret.reveal());
+        for text in [quoted.as_str(), base64.as_str(), "x\n#cloud-config\npassword: swordfish\ny"] {
+            let clean = scrubber.scrub(text);
+            assert!(!clean.contains("hunter2") && !clean.contains("swordfish"), "{clean}");
+            assert!(clean.contains(Scrubber::MARK));
+        }
+    }
+}
