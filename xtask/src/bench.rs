@@ -1,0 +1,33 @@
+//! `xtask bench`: cargo bench for one package, or for all that have benchmarks.
+
+use crate::flags;
+use crate::outcome::{Outcome, Stop};
+use crate::run;
+use crate::workspace::{Kind, Workspace};
+
+pub(crate) fn command(flags: &flags::Bench) -> Outcome {
+    let workspace = Workspace::read()?;
+    let with_benches: Vec<_> = workspace
+        .members()
+        .into_iter()
+        .filter(|package| workspace.targets(package, Kind::Bench).next().is_some())
+        .collect();
+    let wanted = flags.what.as_deref().map(|what| if what == "kit" { "providertest" } else { what });
+    let packages: Vec<_> = with_benches
+        .iter()
+        .copied()
+        .filter(|package| wanted.is_none_or(|wanted| wanted == *package))
+        .collect();
+    if packages.is_empty() {
+        let known = if with_benches.is_empty() { "none yet".to_owned() } else { with_benches.join(", ") };
+        let what = flags.what.as_deref().unwrap_or("the workspace");
+        return Err(Stop::cannot(format!("{what} has no benchmarks; packages that have some: {known}")));
+    }
+    for package in packages {
+        for bench in workspace.targets(package, Kind::Bench) {
+            let mut command = workspace.cargo();
+            run::check(command.args(["bench", "-p", package, "--bench", bench, "--"]).args(&flags.flags))?;
+        }
+    }
+    Ok(())
+}

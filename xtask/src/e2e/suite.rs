@@ -1,0 +1,129 @@
+//! Which tests run against a real backend, and how they learn where it is: by environment variables that begin with
+//! `KUBERNETES_TEST_`. A test that is asked for and has no such variable fails; it never passes by doing nothing.
+
+use crate::outcome::{Outcome, Stop};
+use crate::run::{self, Progress};
+use crate::workspace::{Kind, Workspace};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A test target that wants a real backend: its package, its name and its flags.
+pub(super) struct Target {
+    package: &'static str,
+    name: &'static str,
+    flags: &'static [&'static str],
+}
+
+/// Against a bare API server.
+pub(super) const KUBE: &[Target] = &[
+    Target { package: "fixture-kube-api", name: "parity", flags: &[] },
+    Target { package: "provider-kubernetes", name: "real", flags: &[] },
+];
+
+/// Inside the one-node cluster.
+pub(super) const NODE: &[Target] = &[Target { package: "provider-kubernetes", name: "node", flags: &[] }];
+
+/// What runs: the tests that the workspace has, or the command that was given instead.
+pub(super) struct Wanted<'a> {
+    targets: Vec<&'static Target>,
+    instead: &'a [String],
+}
+
+/// Fails where there is nothing to run.
+pub(super) fn wanted<'a>(
+    workspace: &Workspace,
+    targets: &'static [Target],
+    instead: &'a [String],
+) -> Outcome<Wanted<'a>> {
+    let targets: Vec<_> =
+        targets.iter().filter(|target| workspace.has(target.package, Kind::Test, target.name)).collect();
+    if targets.is_empty() && instead.is_empty() {
+        return Err(Stop::cannot(
+            "no package has tests for this backend yet; `-- COMMAND` runs a command of yours with it",
+        ));
+    }
+    Ok(Wanted { targets, instead })
+}
+
+/// True if the workspace has tests for it.
+pub(super) fn exist(workspace: &Workspace, targets: &[Target]) -> bool {
+    targets.iter().any(|target| workspace.has(target.package, Kind::Test, target.name))
+}
+
+impl Wanted<'_> {
+    /// Compiles before a server starts: a compile error then costs no server, and no server idles meanwhile.
+    pub(super) fn build(&self, workspace: &Workspace, progress: &Progress) -> Outcome {
+        if !self.instead.is_empty() {
+            return Ok(());
+        }
+        for target in &self.targets {
+            let mut command = workspace.cargo();
+            command.args(["test", "--no-run", "-p", target.package, "--test", target.name]);
+            progress.say(&run::line(&command));
+            run::check(&mut command)?;
+        }
+        Ok(())
+    }
+
+    /// Runs all of them, also after one has failed. `enter` puts a command where the backend is.
+    pub(super) fn run(
+        &self,
+        workspace: &Workspace,
+        progress: &Progress,
+        environment: &Environment,
+        enter: impl Fn(Command) -> Command,
+    ) -> Outcome {
+        if let Some((program, arguments)) = self.instead.split_first() {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            environment.give(&mut command);
+            return run::hand_on(&mut enter(command));
+        }
+        let mut failed = Vec::new();
+        for target in &self.targets {
+            let mut command = workspace.cargo();
+            command.args(["test", "-p", target.package, "--test", target.name, "--"]).args(target.flags);
+            progress.say(&run::line(&command));
+            environment.give(&mut command);
+            match run::check(&mut enter(command)) {
+                Err(stop) if stop.code != 1 => return Err(stop),
+                Err(stop) => failed.push(stop.says),
+                Ok(()) => {}
+            }
+        }
+        if failed.is_empty() { Ok(()) } else { Err(Stop::failed(failed.join("; "))) }
+    }
+}
+
+/// The variables that tests read.
+pub(super) struct Environment(Vec<(&'static str, OsString)>);
+
+impl Environment {
+    pub(super) fn new(kubeconfig: &Path, version: &str) -> Self {
+        let mut environment = Self(Vec::new());
+        environment.set("KUBERNETES_TEST_KUBECONFIG", kubeconfig);
+        environment.set("KUBERNETES_TEST_SERVER_VERSION", version);
+        environment
+    }
+
+    pub(super) fn set(&mut self, name: &'static str, value: impl AsRef<OsStr>) {
+        self.0.push((name, value.as_ref().to_owned()));
+    }
+
+    fn give(&self, command: &mut Command) {
+        command.envs(self.0.iter().map(|(name, value)| (name, value)));
+    }
+}
+
+/// Removes a run's folder where all went well, and says where the logs are where not.
+pub(super) fn keep_logs_of_failure(folder: &Path, outcome: Outcome) -> Outcome {
+    if outcome.is_err() {
+        println!("the servers' logs are in {}", folder.display());
+        return outcome;
+    }
+    // The folder lies under target/: what cannot be removed now goes with it.
+    let _ = fs::remove_dir_all(folder);
+    outcome
+}

@@ -1,0 +1,124 @@
+//! Every flag of every command, and nothing else. The suite's own flags are not here: they belong to its binary and
+//! are passed on as they are.
+
+use clap::{Args, Parser, Subcommand};
+
+/// The workspace's own commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", version, after_help = EXIT_CODES)]
+pub(crate) struct Flags {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 all well; 1 a check failed; 2 it could not run (what to do is printed); \
+                          3 something asked for was left out. `conformance` hands on the suite's own exit code.";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Install the system packages that the other commands need, or print the line that does
+    Setup(Setup),
+    /// Run a provider's conformance suite on its fake backend
+    Conformance(Conformance),
+    /// Run everything CI runs that this machine can run
+    Test(Test),
+    /// Run tests against real backends that this command starts
+    #[command(subcommand)]
+    E2e(E2e),
+    /// Run benchmarks
+    Bench(Bench),
+    /// Build the documentation without warnings and regenerate the generated pages
+    Docs(Docs),
+    /// Check what a machine can check about the tree itself
+    Tidy,
+}
+
+#[derive(Args, Clone, Copy)]
+pub(crate) struct Install {
+    /// Install nothing: print the line to run, and leave out what cannot be built
+    #[arg(long)]
+    pub(crate) no_install: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Setup {
+    #[command(flatten)]
+    pub(crate) install: Install,
+}
+
+#[derive(Args)]
+#[command(override_usage = "cargo xtask conformance [--no-install] <PROVIDER|all> [SUITE FLAGS]...")]
+pub(crate) struct Conformance {
+    #[command(flatten)]
+    pub(crate) install: Install,
+    /// The provider (memory, kubernetes, gcp, kvm, kvm2, proxmox) or `all`, then the suite's own flags
+    /// (`PROVIDER --help` lists them)
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROVIDER")]
+    pub(crate) provider_and_flags: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Test {
+    #[command(flatten)]
+    pub(crate) install: Install,
+    /// Run these steps only
+    #[arg(long, value_name = "STEP", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
+    /// Do not ask for these steps
+    #[arg(long, value_name = "STEP", value_delimiter = ',', conflicts_with = "only")]
+    pub(crate) without: Vec<String>,
+    /// List the steps and end
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum E2e {
+    /// A real kube-apiserver with etcd on free loopback ports
+    Kube(Kube),
+    /// A one-node cluster that runs real Pods, in namespaces of its own; needs root and cgroup v1
+    KubeNode(KubeNode),
+    /// Ends what another xtask started, once that one's pipe closes
+    #[command(hide = true)]
+    Reap,
+}
+
+#[derive(Args)]
+pub(crate) struct Kube {
+    #[command(flatten)]
+    pub(crate) install: Install,
+    /// Build or find the servers' binaries, say where they are, and end
+    #[arg(long)]
+    pub(crate) build_only: bool,
+    /// Run this instead of the tests, with the same environment
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) instead: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct KubeNode {
+    #[command(flatten)]
+    pub(crate) install: Install,
+    /// Build or find the binaries and images, say where they are, and end
+    #[arg(long)]
+    pub(crate) build_only: bool,
+    /// Run this instead of the tests, inside, with the same environment
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) instead: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Bench {
+    /// The package, or `kit` for the conformance kit; all that have benchmarks if none is named
+    pub(crate) what: Option<String>,
+    /// Flags for the benchmark binaries
+    #[arg(last = true)]
+    pub(crate) flags: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Docs {
+    /// Write nothing: compare the generated pages and fail where one is out of date
+    #[arg(long)]
+    pub(crate) check: bool,
+}

@@ -1,0 +1,224 @@
+//! `xtask test`: everything CI runs that this machine can run, and a plain list of what ran and what did not.
+
+use crate::outcome::{Outcome, Stop};
+use crate::run::{self, Progress, elapsed};
+use crate::setup::{self, Need};
+use crate::workspace::Workspace;
+use crate::{conformance, docs, e2e, flags, tidy};
+use std::collections::BTreeSet;
+use std::env;
+use std::time::{Duration, Instant};
+
+/// One step. Those that are quick to fail come first.
+struct Step {
+    name: String,
+    needs: Vec<Need>,
+    /// Why this machine cannot run it, whatever is installed.
+    impossible: Option<&'static str>,
+    run: Box<dyn Fn(&Workspace) -> Outcome>,
+}
+
+/// How a step went.
+enum Went {
+    Well(Duration),
+    Badly(Duration, String),
+    LeftOut(String),
+}
+
+pub(crate) fn command(flags: &flags::Test) -> Outcome {
+    let progress = Progress::new();
+    let workspace = Workspace::read()?;
+    let steps = asked_for(steps(&workspace), flags)?;
+    if flags.list {
+        steps.iter().for_each(|step| println!("{}", step.name));
+        return Ok(());
+    }
+    let needs: Vec<_> =
+        steps.iter().filter(|step| step.impossible.is_none()).flat_map(|step| step.needs.clone()).collect();
+    let missing = setup::ensure(flags.install, &needs)?;
+    let mut report = Vec::new();
+    for step in &steps {
+        let went = match left_out(step, &missing) {
+            Some(why) => Went::LeftOut(why),
+            None => run_step(&progress, &workspace, step),
+        };
+        report.push((step.name.as_str(), went));
+    }
+    println!();
+    report.iter().for_each(|(name, went)| println!("{}", report_line(name, went)));
+    verdict(&report, env::var("CI").is_ok_and(|value| value == "true"))
+}
+
+/// The system packages each step needs, by the step's name.
+pub(crate) fn needs_of_steps() -> [(&'static str, Vec<Need>); 2] {
+    [
+        ("e2e-kube", setup::KUBE.to_vec()),
+        ("e2e-kube-node", [setup::KUBE, setup::OLD_KUBE, setup::NODE].concat()),
+    ]
+}
+
+fn steps(workspace: &Workspace) -> Vec<Step> {
+    let mut steps = vec![
+        step("tidy", |_| tidy::command()),
+        cargo("fmt", &["fmt", "--all", "--check"]),
+        cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+        step("docs", |_| docs::command(&flags::Docs { check: true })),
+        // Every test that needs no real backend, the suites on their fakes among them.
+        cargo("cargo-test", &["test", "--workspace", "--locked", "--no-fail-fast"]),
+    ];
+    for (provider, package) in conformance::with_suite(workspace) {
+        steps.push(step(&format!("conformance-{provider}"), move |workspace| {
+            conformance::run(workspace, package, &[])
+        }));
+        if provider == "memory" {
+            steps.push(step("self-check", move |workspace| {
+                conformance::run(workspace, package, &["--self-check".to_owned()])
+            }));
+        }
+    }
+    let [(kube, kube_needs), (node, node_needs)] = needs_of_steps();
+    // The packages were asked for at the start, once for all steps.
+    let install = flags::Install { no_install: true };
+    if e2e::kube::has_tests(workspace) {
+        let run = move |_: &Workspace| {
+            e2e::kube::command(&flags::Kube { install, build_only: false, instead: Vec::new() })
+        };
+        steps.push(Step { needs: kube_needs, ..step(kube, run) });
+    }
+    if e2e::node::has_tests(workspace) {
+        let run = move |_: &Workspace| {
+            e2e::node::command(&flags::KubeNode { install, build_only: false, instead: Vec::new() })
+        };
+        steps.push(Step { needs: node_needs, impossible: e2e::node::impossible(), ..step(node, run) });
+    }
+    steps
+}
+
+fn step(name: &str, run: impl Fn(&Workspace) -> Outcome + 'static) -> Step {
+    Step { name: name.to_owned(), needs: Vec::new(), impossible: None, run: Box::new(run) }
+}
+
+fn cargo(name: &str, words: &'static [&'static str]) -> Step {
+    step(name, move |workspace| {
+        let mut command = workspace.cargo();
+        command.args(words);
+        println!("{}", run::line(&command));
+        run::check(&mut command)
+    })
+}
+
+fn asked_for(steps: Vec<Step>, flags: &flags::Test) -> Outcome<Vec<Step>> {
+    let names: Vec<String> = steps.iter().map(|step| step.name.clone()).collect();
+    if let Some(unknown) = flags.only.iter().chain(&flags.without).find(|name| !names.contains(name)) {
+        return Err(Stop::cannot(format!(
+            "there is no step `{unknown}`; the steps are {}",
+            names.join(", ")
+        )));
+    }
+    let asked =
+        |name: &String| !flags.without.contains(name) && (flags.only.is_empty() || flags.only.contains(name));
+    Ok(steps.into_iter().filter(|step| asked(&step.name)).collect())
+}
+
+fn left_out(step: &Step, missing: &BTreeSet<&str>) -> Option<String> {
+    if let Some(why) = step.impossible {
+        return Some(why.to_owned());
+    }
+    let packages: BTreeSet<_> =
+        step.needs.iter().map(|need| need.package).filter(|package| missing.contains(package)).collect();
+    if packages.is_empty() {
+        return None;
+    }
+    let packages: Vec<_> = packages.into_iter().collect();
+    Some(format!("not installed: {}; `cargo xtask setup` installs them", packages.join(", ")))
+}
+
+fn run_step(progress: &Progress, workspace: &Workspace, step: &Step) -> Went {
+    progress.say(&format!("{} begins", step.name));
+    let began = Instant::now();
+    let outcome = (step.run)(workspace);
+    let took = began.elapsed();
+    match outcome {
+        Ok(()) => {
+            progress.say(&format!("{} passed in {}", step.name, elapsed(took)));
+            Went::Well(took)
+        }
+        Err(stop) => {
+            let says = if stop.says.is_empty() { format!("exit code {}", stop.code) } else { stop.says };
+            progress.say(&format!("{} FAILED after {}: {says}", step.name, elapsed(took)));
+            Went::Badly(took, says)
+        }
+    }
+}
+
+fn report_line(name: &str, went: &Went) -> String {
+    match went {
+        Went::Well(took) => format!("ran       {name} ({})", elapsed(*took)),
+        Went::Badly(took, says) => {
+            format!("FAILED    {name} ({}): {}", elapsed(*took), says.lines().next().unwrap_or(""))
+        }
+        Went::LeftOut(why) => format!("left out  {name}: {why}"),
+    }
+}
+
+/// A failure outweighs a step left out. What is left out fails a run only in CI, where everything asked for must run.
+fn verdict(report: &[(&str, Went)], ci: bool) -> Outcome {
+    let names = |wanted: fn(&Went) -> bool| {
+        let names: Vec<_> = report.iter().filter(|(_, went)| wanted(went)).map(|(name, _)| *name).collect();
+        names.join(", ")
+    };
+    let failed = names(|went| matches!(went, Went::Badly(..)));
+    let left_out = names(|went| matches!(went, Went::LeftOut(_)));
+    if !failed.is_empty() {
+        return Err(Stop::failed(format!("failed: {failed}")));
+    }
+    if ci && !left_out.is_empty() {
+        return Err(Stop::left_out(format!(
+            "left out: {left_out}; in CI everything asked for must run (`--without STEP` does not ask for it)"
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOK: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn what_was_left_out_counts_in_ci_only() {
+        let report = [("a", Went::Well(TOOK)), ("b", Went::LeftOut("no root".into()))];
+        assert!(verdict(&report, false).is_ok());
+        let stop = verdict(&report, true).unwrap_err();
+        assert_eq!(stop.code, 3);
+        assert!(stop.says.contains("left out: b"), "{}", stop.says);
+    }
+
+    #[test]
+    fn a_failure_outweighs_what_was_left_out() {
+        let report = [("a", Went::Badly(TOOK, "no".into())), ("b", Went::LeftOut("no root".into()))];
+        assert_eq!(verdict(&report, true).unwrap_err().code, 1);
+    }
+
+    #[test]
+    fn a_step_without_its_packages_says_which() {
+        let step = Step { needs: vec![setup::KUBE[0]], ..step("x", |_| Ok(())) };
+        let why = left_out(&step, &BTreeSet::from(["openssl"])).unwrap();
+        assert!(why.contains("openssl"), "{why}");
+        assert_eq!(left_out(&step, &BTreeSet::from(["docker.io"])), None);
+    }
+
+    #[test]
+    fn an_unknown_step_is_told_the_known_ones() {
+        let flags = flags::Test {
+            install: flags::Install { no_install: true },
+            only: vec!["nope".into()],
+            without: Vec::new(),
+            list: false,
+        };
+        let stop = asked_for(vec![step("fmt", |_| Ok(()))], &flags).err().unwrap();
+        assert_eq!(stop.code, 2);
+        assert!(stop.says.contains("the steps are fmt"), "{}", stop.says);
+    }
+}
