@@ -25,9 +25,10 @@ pub(crate) fn command(flags: &flags::Conformance) -> Outcome {
     }
     let package = package(provider)?;
     if !workspace.has(package, Kind::Test, SUITE) {
+        let with_suite = names(with_suite(&workspace));
+        let with_suite = if with_suite.is_empty() { "none yet" } else { &with_suite };
         return Err(Stop::cannot(format!(
-            "the provider `{provider}` has no conformance suite yet; those that have one: {}",
-            names(with_suite(&workspace))
+            "the provider `{provider}` has no conformance suite yet; providers that have one: {with_suite}"
         )));
     }
     run(&workspace, package, suite_flags)

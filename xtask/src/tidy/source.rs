@@ -56,11 +56,10 @@ fn empty_names(file: &File) -> Vec<String> {
 
 /// The name that a line declares, if it declares one.
 fn declared(line: &str) -> Option<&str> {
-    let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-    let line = line.trim_start();
-    if line.starts_with("//") || line.starts_with('"') {
-        return None;
-    }
+    // What follows a comment or a quotation mark is prose or data.
+    let code = line.split_once("//").map_or(line, |(code, _)| code);
+    let code = code.split_once('"').map_or(code, |(code, _)| code);
+    let mut words = code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     words.find(|word| ["fn", "struct", "enum", "trait", "mod", "type", "union"].contains(word))?;
     words.next()
 }
