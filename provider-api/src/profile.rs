@@ -1,4 +1,5 @@
 //! The profile: what a provider declares about itself. Docs, the matrix and rule gating come from it.
+// long: one table of axes and the types it makes
 
 use std::{collections::BTreeSet, fmt, time::Duration};
 

@@ -8,13 +8,13 @@ use std::{
 
 use crate::{
     Built, Context, Profile, ProviderName,
-    config::{Collector, Common, ConfigReport, Fields, Node},
+    config::{Collector, ConfigReport, Fields, Node, Shared},
     decorate,
 };
 
 /// Makes a provider from an entry's own block. It dials nothing (`runtime.constructor-does-not-dial`); what is wrong
 /// with the block it reports through the fields and answers `None`.
-pub type Build = Arc<dyn Fn(&Common, &mut Fields<'_>, Context) -> Option<Built> + Send + Sync>;
+pub type Build = Arc<dyn Fn(&Shared, &mut Fields<'_>, Context) -> Option<Built> + Send + Sync>;
 
 /// One type of provider.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ pub struct Registry(Vec<ProviderType>);
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The shared fields.
-    pub common: Common,
+    pub common: Shared,
     /// The type.
     pub provider_type: &'static str,
     /// The provider and its abilities, decorated.
@@ -145,7 +145,7 @@ impl Registry {
         old: &Providers,
         surroundings: &impl Fn(&ProviderName) -> Context,
     ) -> Option<Entry> {
-        let common = Common::read(fields);
+        let common = Shared::read(fields);
         let name = fields.required::<String>("type")?;
         let Some(provider_type) = self.find(&name) else {
             let known = self.0.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
@@ -156,7 +156,7 @@ impl Registry {
         let mut own = fields.section(provider_type.name)?;
         // With an unusable name the block is still read, for its problems' sake.
         let usable = common.is_some();
-        let placeholder = || Common::placeholder(ProviderName::parse("unnamed").expect("a DNS label"));
+        let placeholder = || Shared::placeholder(ProviderName::parse("unnamed").expect("a DNS label"));
         let common = common.unwrap_or_else(placeholder);
         let context = surroundings(&common.name);
         let before = collector.len();

@@ -8,7 +8,7 @@ use crate::{AddressPolicy, Budgets, ProviderName};
 /// The fields that all types of providers share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Common {
+pub struct Shared {
     /// `name`: the configured name.
     pub name: ProviderName,
     /// `allowedNamespaces`: who may use the entry; empty means everybody.
@@ -61,7 +61,7 @@ impl BudgetOverrides {
     }
 }
 
-impl Common {
+impl Shared {
     /// Operations at once on one target, when the entry does not say.
     pub const DEFAULT_CONCURRENCY: usize = 4;
 

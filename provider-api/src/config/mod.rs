@@ -8,7 +8,7 @@ mod fields;
 mod node;
 mod value;
 
-pub use entry::{BudgetOverrides, Common, Probe};
+pub use entry::{BudgetOverrides, Probe, Shared};
 pub(crate) use fields::Collector;
 pub use fields::{ConfigReport, Fields, Problem};
 pub use node::{Mapping, Node};
