@@ -15,7 +15,8 @@ const PROVIDERS: [(&str, &str); 6] = [
     ("proxmox", "provider-proxmox"),
 ];
 
-const SUITE: &str = "conformance";
+/// The name of the test target that is a suite.
+pub(crate) const SUITE: &str = "conformance";
 
 pub(crate) fn command(flags: &flags::Conformance) -> Outcome {
     let workspace = Workspace::read()?;

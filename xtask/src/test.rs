@@ -61,10 +61,9 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     let mut steps = vec![
         step("tidy", |_| tidy::command()),
         cargo("fmt", &["fmt", "--all", "--check"]),
-        cargo("clippy", &["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+        step("clippy", clippy),
         step("docs", |_| docs::command(&flags::Docs { check: true })),
-        // Every test that needs no real backend, the suites on their fakes among them.
-        cargo("cargo-test", &["test", "--workspace", "--locked", "--no-fail-fast"]),
+        step("cargo-test", cargo_test),
     ];
     for (provider, package) in conformance::with_suite(workspace) {
         steps.push(step(&format!("conformance-{provider}"), move |workspace| {
@@ -99,12 +98,39 @@ fn step(name: &str, run: impl Fn(&Workspace) -> Outcome + 'static) -> Step {
 }
 
 fn cargo(name: &str, words: &'static [&'static str]) -> Step {
-    step(name, move |workspace| {
-        let mut command = workspace.cargo();
-        command.args(words);
-        println!("{}", run::line(&command));
-        run::check(&mut command)
-    })
+    step(name, move |workspace| run_cargo(workspace, words))
+}
+
+fn run_cargo(workspace: &Workspace, words: &[&str]) -> Outcome {
+    let mut command = workspace.cargo();
+    command.args(words);
+    println!("{}", run::line(&command));
+    run::check(&mut command)
+}
+
+/// Targets that want a real backend are `test = false`, and `--all-targets` passes over those: they are named.
+fn clippy(workspace: &Workspace) -> Outcome {
+    let strict = ["--locked", "--", "-D", "warnings"];
+    run_cargo(workspace, &[&["clippy", "--workspace", "--all-targets"], &strict[..]].concat())?;
+    for (package, test) in e2e::suite::existing(workspace) {
+        run_cargo(workspace, &[&["clippy", "-p", package, "--test", test], &strict[..]].concat())?;
+    }
+    Ok(())
+}
+
+/// Every test that needs no real backend. The conformance suites are left to their own steps, and documentation's
+/// examples come after: cargo runs them only by themselves where targets are named.
+fn cargo_test(workspace: &Workspace) -> Outcome {
+    let mut words =
+        vec!["test", "--workspace", "--locked", "--no-fail-fast", "--lib", "--bins", "--examples"];
+    for test in workspace.unasked_tests() {
+        if test != conformance::SUITE {
+            words.extend(["--test", test]);
+        }
+    }
+    let targets = run_cargo(workspace, &words);
+    let examples = run_cargo(workspace, &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]);
+    targets.and(examples)
 }
 
 fn asked_for(steps: Vec<Step>, flags: &flags::Test) -> Outcome<Vec<Step>> {

@@ -1,9 +1,9 @@
-//! What cargo knows about the workspace: its packages, their targets and the resolved dependency graph.
+//! What cargo knows about the workspace: its packages, their targets and what each of them links.
 
 use crate::outcome::{Outcome, Stop};
 use crate::run;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The answer of `cargo metadata`.
@@ -51,35 +51,42 @@ impl Workspace {
 
     /// The names of a package's targets of one kind.
     pub(crate) fn targets<'a>(&'a self, package: &'a str, kind: Kind) -> impl Iterator<Item = &'a str> {
+        self.all_targets(package, kind).map(|target| text(&target["name"]))
+    }
+
+    /// The names of all members' test targets that `cargo test` runs unasked.
+    pub(crate) fn unasked_tests(&self) -> BTreeSet<&str> {
+        self.members()
+            .into_iter()
+            .flat_map(|package| self.all_targets(package, Kind::Test))
+            .filter(|target| target["test"] == true)
+            .map(|target| text(&target["name"]))
+            .collect()
+    }
+
+    fn all_targets<'a>(&'a self, package: &str, kind: Kind) -> impl Iterator<Item = &'a Value> + use<'a> {
         let kind = match kind {
             Kind::Test => "test",
             Kind::Bench => "bench",
         };
         self.member_ids()
             .filter_map(|id| self.package(id))
-            .filter(move |found| text(&found["name"]) == package)
+            .find(|found| text(&found["name"]) == package)
+            .into_iter()
             .flat_map(|found| array(&found["targets"]))
             .filter(move |target| array(&target["kind"]).any(|found| text(found) == kind))
-            .map(|target| text(&target["name"]))
     }
 
-    /// Everything that `package` links in a normal build, itself left out.
-    pub(crate) fn normal_dependencies(&self, package: &str) -> BTreeSet<&str> {
-        let nodes: BTreeMap<&str, &Value> =
-            array(&self.metadata["resolve"]["nodes"]).map(|node| (text(&node["id"]), node)).collect();
-        let start = self.member_ids().find(|id| self.name(id) == Some(package));
-        let mut seen = BTreeSet::new();
-        let mut ahead: Vec<&str> = start.into_iter().collect();
-        while let Some(id) = ahead.pop() {
-            for dependency in nodes.get(id).into_iter().flat_map(|node| array(&node["deps"])) {
-                let normal = array(&dependency["dep_kinds"]).any(|kind| kind["kind"].is_null());
-                let id = text(&dependency["pkg"]);
-                if normal && seen.insert(id) {
-                    ahead.push(id);
-                }
-            }
-        }
-        seen.into_iter().filter_map(|id| self.name(id)).collect()
+    /// Everything that `package` links in a normal build with its default features, itself left out.
+    ///
+    /// `cargo metadata` would not do: it gives a package every feature that any other member asks it for.
+    pub(crate) fn normal_dependencies(&self, package: &str) -> Outcome<BTreeSet<String>> {
+        let tree = run::read(
+            self.cargo()
+                .args(["tree", "--locked", "-e", "normal", "--prefix", "none", "-f", "{p}", "-p", package]),
+        )?;
+        let names = tree.lines().filter_map(|line| line.split_whitespace().next());
+        Ok(names.filter(|name| *name != package).map(str::to_owned).collect())
     }
 
     fn member_ids(&self) -> impl Iterator<Item = &str> {
@@ -88,10 +95,6 @@ impl Workspace {
 
     fn package(&self, id: &str) -> Option<&Value> {
         array(&self.metadata["packages"]).find(|package| text(&package["id"]) == id)
-    }
-
-    fn name(&self, id: &str) -> Option<&str> {
-        self.package(id).map(|package| text(&package["name"]))
     }
 }
 

@@ -4,6 +4,7 @@
 pub(crate) mod kube;
 pub(crate) mod node;
 pub(crate) mod reaper;
+pub(crate) mod suite;
 
 mod credentials;
 mod images;
@@ -11,4 +12,3 @@ mod inside;
 mod old_servers;
 mod process;
 mod servers;
-mod suite;

@@ -1,5 +1,6 @@
 //! Which tests run against a real backend, and how they learn where it is: by environment variables that begin with
 //! `KUBERNETES_TEST_`. A test that is asked for and has no such variable fails; it never passes by doing nothing.
+//! So that a plain `cargo test` does not ask for it, its target is declared with `test = false`.
 
 use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress};
@@ -50,6 +51,13 @@ pub(super) fn wanted<'a>(
 /// True if the workspace has tests for it.
 pub(super) fn exist(workspace: &Workspace, targets: &[Target]) -> bool {
     targets.iter().any(|target| workspace.has(target.package, Kind::Test, target.name))
+}
+
+/// The package and name of every such test target that the workspace has.
+pub(crate) fn existing(workspace: &Workspace) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all = KUBE.iter().chain(NODE);
+    all.filter(|target| workspace.has(target.package, Kind::Test, target.name))
+        .map(|target| (target.package, target.name))
 }
 
 impl Wanted<'_> {

@@ -1,5 +1,7 @@
 //! Checks of the dependency graph: which packages must not be linked into which.
 
+use crate::e2e::suite;
+use crate::outcome::Outcome;
 use crate::workspace::Workspace;
 
 /// Crates that would bring a second TLS provider; ring is the one.
@@ -10,27 +12,28 @@ const NOT_IN_THE_CONTRACT: [&str; 8] =
     ["http", "hyper", "reqwest", "axum", "kube", "kube-client", "k8s-openapi", "tokio"];
 
 /// Wrong edges of the normal dependency graph.
-pub(super) fn complaints(workspace: &Workspace) -> Vec<String> {
+pub(super) fn complaints(workspace: &Workspace) -> Outcome<Vec<String>> {
     let members = workspace.members();
     let mut complaints = Vec::new();
     for member in &members {
-        for dependency in workspace.normal_dependencies(member) {
-            if let Some(why) = wrong(member, dependency) {
-                complaints.push(format!("{member} links {dependency} in a normal build: {why}"));
-            }
+        for dependency in workspace.normal_dependencies(member)? {
+            let why = match *member {
+                "xtask" if members.contains(dependency.as_str()) => Some("it runs cargo instead"),
+                member => wrong(member, &dependency),
+            };
+            complaints.extend(why.map(|why| format!("{member} links {dependency} in a normal build: {why}")));
         }
-        if !member.starts_with("xtask") {
-            continue;
-        }
-        let linked = workspace.normal_dependencies(member);
-        complaints.extend(
-            members
-                .iter()
-                .filter(|other| linked.contains(*other))
-                .map(|other| format!("xtask links {other}: it runs cargo instead")),
-        );
     }
-    complaints
+    Ok(complaints)
+}
+
+/// Tests that want a real backend must not run unasked: a plain `cargo test` has none for them.
+pub(super) fn real_tests_unasked(workspace: &Workspace) -> Vec<String> {
+    let unasked = workspace.unasked_tests();
+    suite::existing(workspace)
+        .filter(|(_, test)| unasked.contains(test))
+        .map(|(package, test)| format!("{package}: declare [[test]] name = \"{test}\" with `test = false`"))
+        .collect()
 }
 
 /// Every other TLS provider that the lock file names.

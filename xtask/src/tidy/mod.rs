@@ -21,7 +21,8 @@ pub(crate) fn command() -> Outcome {
     let workspace = Workspace::read()?;
     let files = files(&workspace)?;
     let mut complaints: Vec<String> = files.iter().flat_map(source::complaints).collect();
-    complaints.extend(graph::complaints(&workspace));
+    complaints.extend(graph::complaints(&workspace)?);
+    complaints.extend(graph::real_tests_unasked(&workspace));
     if let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") {
         complaints.extend(graph::second_tls_providers(&lock.text));
     }
