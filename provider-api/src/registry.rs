@@ -116,6 +116,22 @@ impl Registry {
         top: impl FnOnce(&mut Fields<'_>),
         surroundings: impl Fn(&ProviderName) -> Context,
     ) -> Result<Providers, ConfigReport> {
+        self.load_finished(old, yaml, top, surroundings, decorate)
+    }
+
+    /// As [`Registry::load_over`], with something else than [`decorate`] to finish each provider; the kit drives
+    /// providers undecorated.
+    ///
+    /// # Errors
+    /// As for [`Registry::load`].
+    pub fn load_finished(
+        &self,
+        old: &Providers,
+        yaml: &str,
+        top: impl FnOnce(&mut Fields<'_>),
+        surroundings: impl Fn(&ProviderName) -> Context,
+        finish: impl Fn(Built, &Context) -> Built,
+    ) -> Result<Providers, ConfigReport> {
         let root = Node::parse(yaml)?;
         let collector = Collector::default();
         let mut providers = BTreeMap::new();
@@ -125,7 +141,8 @@ impl Registry {
                 fields.problem("providers", "is missing; expected a list of providers");
             }
             for (node, mut entry) in fields.each_with_node("providers") {
-                let Some(entry) = self.entry(&mut entry, node, &collector, old, &surroundings) else {
+                let Some(entry) = self.entry(&mut entry, node, &collector, old, &surroundings, &finish)
+                else {
                     continue;
                 };
                 let name = entry.common.name.clone();
@@ -144,6 +161,7 @@ impl Registry {
         collector: &Collector,
         old: &Providers,
         surroundings: &impl Fn(&ProviderName) -> Context,
+        finish: &impl Fn(Built, &Context) -> Built,
     ) -> Option<Entry> {
         let common = Shared::read(fields);
         let name = fields.required::<String>("type")?;
@@ -170,7 +188,7 @@ impl Registry {
             return None;
         };
         let kept = old.get(&common.name).filter(|entry| entry.source == *node);
-        let built = kept.map_or_else(|| decorate(fresh, &context), |entry| entry.built.clone());
+        let built = kept.map_or_else(|| finish(fresh, &context), |entry| entry.built.clone());
         Some(Entry { common, provider_type: provider_type.name, built, source: node.clone() })
     }
 

@@ -1,1 +1,18 @@
 //! The provider contract as checks.
+//!
+//! A suite that runs every rule of the contract against any provider and a backend, real or fake, and that proves
+//! about itself that it catches broken providers.
+
+pub mod clock;
+pub mod drive;
+pub mod faults;
+pub mod harness;
+pub mod ledger;
+pub mod memory;
+pub mod report;
+pub mod rule;
+pub mod rules;
+pub mod saboteur;
+pub mod saboteurs;
+pub mod wire;
+pub mod world;

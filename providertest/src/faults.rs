@@ -1,0 +1,112 @@
+//! Faults as data: which call, what becomes of its effect, of its answer and of its caller.
+
+use provider_api::{CallId, OperationId};
+use serde::{Deserialize, Serialize};
+
+/// One call on the wire, as the fake saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Call {
+    /// The operation it belongs to, counted from 0 within the case; `None` for calls of nobody's.
+    pub operation: Option<OperationId>,
+    /// The wire's own name for it.
+    pub kind: String,
+    /// The part of the backend that it went to: a host, a zone, the API server.
+    pub target: String,
+    /// What it was about: an instance, a volume.
+    pub subject: String,
+    /// The how-manieth of its kind in its operation, counted from 0.
+    pub nth: u32,
+    /// The seam's call that made it, with the seam's name for it.
+    pub seam: Option<(CallId, &'static str)>,
+    /// Whether it changes something.
+    pub mutates: bool,
+    /// The fault that hit it.
+    pub fault: Option<Fault>,
+}
+
+/// Which call a fault waits for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Match {
+    /// The operation, counted from 0 within the case.
+    pub operation: u64,
+    /// The wire's name for the call.
+    pub kind: String,
+    /// The how-manieth of that kind in the operation, counted from 0.
+    pub nth: u32,
+}
+
+/// When the call takes effect on the backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effect {
+    /// It does not.
+    Never,
+    /// When it arrives.
+    Now,
+    /// Late: after the next operation.
+    AfterNextOperation,
+}
+
+/// What the caller hears.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The backend's answer.
+    Normal,
+    /// An error of the catalogue, by id.
+    Native(String),
+    /// The connection breaks.
+    Reset,
+    /// Nothing, ever.
+    Silence,
+}
+
+/// What becomes of the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallerThen {
+    /// It waits for the answer.
+    Waits,
+    /// Its future is dropped while the call is held.
+    Dropped,
+    /// The whole provider goes away while the call is held, and is built anew.
+    Restarts,
+}
+
+/// One fault.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Fault {
+    /// Which call it hits.
+    pub at: Match,
+    /// When that call takes effect.
+    pub effect: Effect,
+    /// What its caller hears.
+    pub answer: Answer,
+    /// What becomes of its caller.
+    pub caller: CallerThen,
+    /// Whether later calls of that kind in the same operation are hit too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeats: bool,
+}
+
+/// What is done after the faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Then {
+    /// The same operation again, until it succeeds.
+    Repeat,
+    /// A delete of everything that is listed for the owner, with its leftovers.
+    Delete,
+}
+
+/// A plan: it is the line that replays a case.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FaultPlan {
+    /// The faults.
+    pub faults: Vec<Fault>,
+    /// What follows.
+    pub then: Then,
+    /// Anything else that tells the plan's case from others: the partial state that a delete starts from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
+}

@@ -1,0 +1,318 @@
+//! What an author gives the kit: a way to make a fresh backend, a provider type over it, an observer that is not the
+//! provider, and the hand of somebody else who works on the same backend.
+
+use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc};
+
+use async_trait::async_trait;
+use ipnet::IpNet;
+use provider_api::{
+    Catalogue, Clock, CreateRequest, Credentials, Name, Placement, Profile, ProviderType, Uid,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::wire::Wire;
+
+/// Makes backends for cases. One per provider crate.
+#[async_trait]
+pub trait Harness: Send + Sync + 'static {
+    /// The provider's name, as reports and replay lines give it.
+    fn provider(&self) -> &'static str;
+
+    /// The provider crate's version, for reports.
+    fn version(&self) -> &'static str;
+
+    /// The setups, each with its own verdict; at least one.
+    fn setups(&self) -> Vec<Setup>;
+
+    /// Makes a fresh backend that no other case touches.
+    ///
+    /// # Errors
+    /// When it cannot be had; the case is then an error, never a pass.
+    async fn open(&self, setup: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError>;
+
+    /// The rules that the provider leaves out, each with its reason. A waiver whose rule passes is an error.
+    fn waivers(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+}
+
+/// One variant of a backend: a version, an API style, a firmware.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// Its name: `pve-9`.
+    pub name: &'static str,
+    /// What the provider declares there.
+    pub profile: Profile,
+    /// What the backend can answer.
+    pub catalogue: Catalogue,
+    /// The backend's version, for reports.
+    pub backend_version: String,
+}
+
+/// What a backend of one case is made from.
+#[derive(Clone)]
+pub struct Case {
+    /// The case's clock; a fake takes its time from it.
+    pub clock: Arc<dyn Clock>,
+    /// The wire that a fake passes each request through.
+    pub wire: Wire,
+    /// The seed of the run.
+    pub seed: u64,
+    /// A tag that everything this run makes on a real backend carries.
+    pub tag: String,
+    /// A folder for credential files and sockets, which the kit removes; made at the first use.
+    pub folder: Arc<std::sync::LazyLock<PathBuf, Box<dyn FnOnce() -> PathBuf + Send>>>,
+}
+
+/// A backend could not be had, or could not be looked at.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct HarnessError(pub String);
+
+/// A power that a harness lacks. The rule that needs it is blocked.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the harness cannot {0}")]
+pub struct Unable(pub &'static str);
+
+/// One backend of one case.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// The provider type wired to this backend; building it again is a restart.
+    fn provider_type(&self) -> ProviderType;
+
+    /// The provider's own config block for this backend, with what `shape` asks for.
+    ///
+    /// # Errors
+    /// [`Unable`] when a shape cannot be had, which blocks the rule.
+    fn block(&self, shape: &[Shape]) -> Result<Value, Unable>;
+
+    /// What the observer sees. It reports and never cleans up.
+    ///
+    /// # Errors
+    /// When the backend cannot be looked at.
+    async fn everything(&self) -> Result<Vec<Thing>, HarnessError>;
+
+    /// Whether an instance lets a user in with these credentials; `None` when it cannot be told.
+    fn admits(&self, instance: &Thing, credentials: &Credentials) -> Option<bool> {
+        let _ = (instance, credentials);
+        None
+    }
+
+    /// A request for `uid` that this backend can satisfy, with a payload that no other request has.
+    fn request(&self, uid: &Uid) -> CreateRequest;
+
+    /// One placement for each part of the scope that instances can be made in.
+    fn placements(&self) -> Vec<Placement>;
+
+    /// The parts that can fail on their own, as requests name them: hosts, zones, `apiserver`.
+    fn targets(&self) -> Vec<String>;
+
+    /// Placements that config or catalogue can tell to be unsatisfiable, each with the field that is wrong.
+    fn unsatisfiable(&self) -> Vec<(Placement, &'static str)>;
+
+    /// Somebody else's hand on the backend.
+    fn hand(&self) -> &dyn Hand;
+}
+
+/// How a config block differs from the plain one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Without that target, as if its entry had been deleted.
+    Without(String),
+    /// With that target marked as decommissioned.
+    Decommissioned(String),
+    /// With an unknown key and a malformed value in the block: two problems, whose paths are reported.
+    Broken,
+}
+
+/// What stands on a backend, ours or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Thing {
+    /// What tells it from all else, an incarnation included.
+    pub key: String,
+    /// What it is.
+    pub kind: ThingKind,
+    /// Its name on the backend.
+    pub name: String,
+    /// Where it stands: one of [`Backend::targets`].
+    pub target: String,
+    /// The marks it carries, by key.
+    pub marks: BTreeMap<String, String>,
+    /// The backend's own state.
+    pub native_state: String,
+    /// Whether its deletion is in progress.
+    pub deleting: bool,
+    /// The keys of what it needs: disks, base images.
+    pub references: Vec<String>,
+    /// What has reached it.
+    pub delivered: Delivered,
+}
+
+/// What a thing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThingKind {
+    /// An instance.
+    Instance,
+    /// What is on the way to being one and carries no mark yet (visible-placeholder).
+    Placeholder,
+    /// A resource of one instance's.
+    Secondary,
+    /// A resource that many share: a base image, a firewall rule.
+    Shared,
+}
+
+/// What has reached an instance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Delivered {
+    /// The user data.
+    #[serde(skip)]
+    pub cloud_init: Option<Vec<u8>>,
+    /// The port.
+    pub port: Option<u16>,
+    /// The networks it may be used from.
+    pub allowed_sources: Option<Vec<IpNet>>,
+}
+
+/// Something that somebody else makes on the backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planted {
+    /// Its name.
+    pub name: String,
+    /// Its marks.
+    pub marks: BTreeMap<String, String>,
+    /// Where; the place where a plain request would be made when empty.
+    pub placement: Placement,
+}
+
+/// What takes an instance's place under the same id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Successor {
+    /// Something foreign, without a mark.
+    Foreign,
+    /// Something with the same name and marks, but another incarnation.
+    SameMarks,
+}
+
+/// The native state that no table lists.
+pub const UNKNOWN_STATE: &str = "never-heard-of";
+
+type Done = Result<(), Unable>;
+
+/// What people, other programs and the backend itself do beside the provider. Each method that a harness leaves out
+/// blocks the rules that need it; a harness for a fake has all that its backend has.
+///
+/// Instances are named by their backend name.
+#[async_trait]
+#[allow(unused_variables)]
+pub trait Hand: Send + Sync {
+    /// Makes an instance that the provider did not make.
+    async fn plant(&self, planted: &Planted) -> Done {
+        Err(Unable("make foreign instances"))
+    }
+    /// Removes an instance with everything that is its own, at once.
+    async fn remove(&self, name: &Name) -> Done {
+        Err(Unable("remove an instance"))
+    }
+    /// Removes an instance and leaves its secondary resources.
+    async fn remove_instance_only(&self, name: &Name) -> Done {
+        Err(Unable("remove an instance without its parts"))
+    }
+    /// Removes one secondary resource, by its key.
+    async fn remove_part(&self, key: &str) -> Done {
+        Err(Unable("remove a part of an instance"))
+    }
+    /// Puts something else in the place of an instance, under the same id.
+    async fn replace(&self, name: &Name, by: Successor) -> Done {
+        Err(Unable("replace an instance"))
+    }
+    /// Begins a deletion that stays in progress until [`Hand::finish_deletion`].
+    async fn begin_deletion(&self, name: &Name) -> Done {
+        Err(Unable("begin a deletion and keep it in progress"))
+    }
+    /// Lets the deletion of an instance come to its end.
+    async fn finish_deletion(&self, name: &Name) -> Done {
+        Err(Unable("finish a deletion"))
+    }
+    /// Puts an instance in a native state: one of the profile's table, or [`UNKNOWN_STATE`].
+    async fn set_native_state(&self, name: &Name, native: &str) -> Done {
+        Err(Unable("set native states"))
+    }
+    /// Gives an instance these addresses, most trusted source first; none at all when empty.
+    async fn set_addresses(&self, name: &Name, addresses: &[IpAddr]) -> Done {
+        Err(Unable("set addresses"))
+    }
+    /// Lets an instance come up: what a kubelet, a boot or a scheduler would do in time.
+    async fn bring_up(&self, name: &Name) -> Done {
+        Err(Unable("bring an instance up"))
+    }
+    /// Moves an instance to another place inside the provider's scope.
+    async fn relocate(&self, name: &Name) -> Done {
+        Err(Unable("move an instance"))
+    }
+    /// Makes the creation time of an instance unreadable.
+    async fn spoil_created_at(&self, name: &Name) -> Done {
+        Err(Unable("spoil a creation time"))
+    }
+    /// Makes one instance unreadable in listings, or readable again.
+    async fn set_unreadable(&self, name: &Name, unreadable: bool) -> Done {
+        Err(Unable("make one instance unreadable"))
+    }
+    /// Lets an instance vanish once a listing that is under way has seen it.
+    async fn vanish_during_list(&self, name: &Name) -> Done {
+        Err(Unable("let an instance vanish during a listing"))
+    }
+    /// Makes another instance, not the provider's, need the parts of this one.
+    async fn reference_parts(&self, name: &Name) -> Done {
+        Err(Unable("reference the parts of an instance"))
+    }
+    /// Limits how many instances there may be; `None` lifts the limit.
+    async fn set_quota(&self, quota: Option<usize>) -> Done {
+        Err(Unable("set a quota"))
+    }
+    /// Lets the next create be accepted and fail later, with a catalogued error; `None` mends it.
+    async fn fail_late(&self, native: Option<&str>) -> Done {
+        Err(Unable("let a create fail late"))
+    }
+    /// Serves listings in pages of that size.
+    async fn set_page_size(&self, size: usize) -> Done {
+        Err(Unable("set the page size"))
+    }
+    /// Makes error answers to calls with a payload quote that payload.
+    async fn quote_payloads(&self, quote: bool) -> Done {
+        Err(Unable("quote payloads in error answers"))
+    }
+    /// Replaces the credentials on the backend and where the provider reads them; the old ones no longer work.
+    async fn rotate_credentials(&self) -> Done {
+        Err(Unable("rotate credentials"))
+    }
+    /// Makes the provider's credentials unacceptable; `false` mends it.
+    async fn spoil_credentials(&self, spoil: bool) -> Done {
+        Err(Unable("spoil the credentials"))
+    }
+    /// The rights that can be taken away, as the backend names them.
+    fn rights(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+    /// Takes a right away; `None` gives all back.
+    async fn revoke(&self, right: Option<&str>) -> Done {
+        Err(Unable("take rights away"))
+    }
+    /// The reasons that checks can give here, each with what provokes it and what mends it again.
+    fn check_faults(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+    /// Provokes the check reason of that name; `None` mends it.
+    async fn set_check_fault(&self, reason: Option<&str>) -> Done {
+        Err(Unable("provoke check reasons"))
+    }
+    /// Breaks the stream of hints once; what happens meanwhile is missed.
+    async fn break_watch(&self) -> Done {
+        Err(Unable("break the watch"))
+    }
+    /// Sends a request that makes no sense past the provider, and says whether the fake refused it.
+    async fn send_nonsense(&self) -> Result<bool, Unable> {
+        Err(Unable("send nonsense"))
+    }
+}

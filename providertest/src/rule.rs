@@ -1,0 +1,188 @@
+//! Rules as data: what each says, who depends on it, when it applies, and the code that checks it.
+
+use std::fmt;
+
+use futures::future::BoxFuture;
+use provider_api::Profile;
+use serde::Serialize;
+
+use crate::{faults::FaultPlan, harness::Unable, world::World};
+
+/// How binding a rule is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Level {
+    /// Breaking it breaks a caller.
+    Must,
+    /// Every shipped provider keeps it; one that does not carries a waiver.
+    Should,
+}
+
+/// Who depends on a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Caller {
+    /// It creates, gets and deletes.
+    Reconciler,
+    /// It lists and deletes what has no owner.
+    Collector,
+    /// It runs checks.
+    HealthMonitor,
+    /// People who configure, read logs and mend.
+    Operator,
+    /// All of them.
+    Everybody,
+}
+
+/// How much a rule costs to check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// One case or a few.
+    Fast,
+    /// A case for each plan derived from a dry run.
+    Sweep,
+    /// Many random cases.
+    Model,
+}
+
+/// Whether a rule's subject exists for a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Applies {
+    /// It does.
+    Yes,
+    /// It is declared absent: the negative half runs, and shows that it is.
+    Absent,
+}
+
+/// Why a check stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The provider broke the rule.
+    Broken(String),
+    /// The harness lacks a power that the check needs.
+    Blocked(String),
+    /// The suite, the fake or the environment is at fault.
+    Error(String),
+}
+
+/// How a check went.
+pub type Checked<T = ()> = Result<T, Stop>;
+
+impl From<Unable> for Stop {
+    fn from(unable: Unable) -> Self {
+        Self::Blocked(unable.to_string())
+    }
+}
+
+impl From<crate::harness::HarnessError> for Stop {
+    fn from(error: crate::harness::HarnessError) -> Self {
+        Self::Error(error.to_string())
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken(text) | Self::Blocked(text) | Self::Error(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Stops a check as broken unless a condition holds; the rest is a format string that says what was seen.
+#[macro_export]
+macro_rules! hold {
+    ($condition:expr, $($seen:tt)+) => {
+        if !$condition {
+            return Err($crate::rule::Stop::Broken(format!($($seen)+)));
+        }
+    };
+}
+
+/// Stops a check as broken.
+#[macro_export]
+macro_rules! broken {
+    ($($seen:tt)+) => {
+        return Err($crate::rule::Stop::Broken(format!($($seen)+)))
+    };
+}
+
+/// The code of a check.
+pub type RunFn = for<'w> fn(&'w mut World) -> BoxFuture<'w, Checked>;
+/// The code of one case of a sweep.
+pub type PlanRunFn = for<'w> fn(&'w mut World, &'w FaultPlan) -> BoxFuture<'w, Checked>;
+/// Derives the plans of a sweep from a dry run.
+pub type PlansFn = for<'w> fn(&'w mut World) -> BoxFuture<'w, Checked<Vec<FaultPlan>>>;
+
+/// How a rule is checked.
+#[derive(Clone, Copy)]
+pub enum Check {
+    /// By a case.
+    Case(RunFn),
+    /// By a case on the decorated provider, as the registry hands it out.
+    Decorated(RunFn),
+    /// By a case for each plan.
+    Sweep {
+        /// Derives the plans.
+        plans: PlansFn,
+        /// Runs one.
+        run: PlanRunFn,
+    },
+    /// By random sequences, whose seeds are derived from the run's.
+    Model(RunFn),
+    /// By the compiler: the wrong program does not build. The text names the doctest.
+    ByType(&'static str),
+}
+
+/// One rule of the contract.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// Its id: `create.idempotent`. Never re-used.
+    pub id: &'static str,
+    /// How binding it is.
+    pub level: Level,
+    /// What it says, in one sentence.
+    pub says: &'static str,
+    /// Who depends on it.
+    pub caller: Caller,
+    /// Whether its subject exists for a profile.
+    pub applies: fn(&Profile) -> Applies,
+    /// How it is checked.
+    pub check: Check,
+    /// How it is shown that what is declared absent is absent.
+    pub absent: Option<RunFn>,
+    /// How a provider that breaks it is usually mended, in one sentence.
+    pub mend: &'static str,
+}
+
+impl Rule {
+    /// The part of the id before the dot.
+    pub fn group(&self) -> &'static str {
+        self.id.split('.').next().unwrap_or(self.id)
+    }
+
+    /// How much it costs.
+    pub fn cost(&self) -> Cost {
+        match self.check {
+            Check::Case(_) | Check::Decorated(_) | Check::ByType(_) => Cost::Fast,
+            Check::Sweep { .. } => Cost::Sweep,
+            Check::Model(_) => Cost::Model,
+        }
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rule").field("id", &self.id).field("level", &self.level).finish_non_exhaustive()
+    }
+}
+
+/// A rule whose subject every profile has.
+pub fn always(_: &Profile) -> Applies {
+    Applies::Yes
+}
+
+/// Turns a condition on the profile into an [`Applies`].
+pub fn when(condition: bool) -> Applies {
+    if condition { Applies::Yes } else { Applies::Absent }
+}

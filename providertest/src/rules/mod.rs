@@ -1,0 +1,37 @@
+//! The rule table: the single source of the contract's rules. One file per group.
+
+mod check;
+mod create;
+mod delete;
+mod errors;
+mod get;
+mod list;
+mod model;
+mod observability;
+mod runtime;
+mod watch;
+
+use crate::rule::Rule;
+
+/// Every rule, group by group.
+pub fn table() -> impl Iterator<Item = &'static Rule> {
+    [
+        create::RULES,
+        get::RULES,
+        delete::RULES,
+        list::RULES,
+        errors::RULES,
+        check::RULES,
+        watch::RULES,
+        runtime::RULES,
+        observability::RULES,
+        model::RULES,
+    ]
+    .into_iter()
+    .flatten()
+}
+
+/// The rule with that id.
+pub fn find(id: &str) -> Option<&'static Rule> {
+    table().find(|rule| rule.id == id)
+}
