@@ -48,10 +48,10 @@ struct Cluster {
     server: String,
     etcd_url: String,
     kubeconfig: PathBuf,
+    // Its drop ends both servers, so it comes before them.
+    _reaper: Reaper,
     etcd: Server,
     api: Server,
-    // Its drop ends both servers.
-    _reaper: Reaper,
 }
 
 impl Cluster {

@@ -92,9 +92,10 @@ struct Programs {
 struct Cluster {
     folder: PathBuf,
     kubeconfig: PathBuf,
+    // Its drop ends all inside, so it comes before them.
+    _reaper: Reaper,
     inside: Inside,
     servers: Vec<Server>,
-    _reaper: Reaper,
 }
 
 impl Cluster {

@@ -78,6 +78,13 @@ impl Server {
     }
 }
 
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Collects it where the reaper has ended it; never waits for one that still runs.
+        let _ = self.process.try_wait();
+    }
+}
+
 /// Ports on loopback that were free just now. They are all held until the last is known, so they differ.
 pub(crate) fn free_ports<const N: usize>() -> Outcome<[u16; N]> {
     let none = |error| Stop::cannot(format!("there is no free port on 127.0.0.1: {error}"));

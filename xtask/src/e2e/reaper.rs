@@ -72,8 +72,12 @@ impl Drop for Reaper {
 
 /// `xtask e2e reap`: waits for the end of its input and ends all that was named there.
 pub(crate) fn command() -> Outcome {
+    reap(io::stdin().lock())
+}
+
+fn reap(input: impl BufRead) -> Outcome {
     let mut things = Vec::new();
-    for line in io::stdin().lock().lines() {
+    for line in input.lines() {
         // An input that cannot be read any more has ended.
         let Ok(line) = line else { break };
         if let Some((kind, what)) = line.split_once(' ') {
@@ -83,10 +87,9 @@ pub(crate) fn command() -> Outcome {
     let named =
         |kind: &'static str| things.iter().filter(move |(found, _)| found == kind).map(|(_, what)| what);
     named("group").for_each(|leader| kill(&format!("-{leader}")));
-    for pid in named("first") {
-        kill(pid);
-        wait_until(|| !Path::new("/proc").join(pid).exists());
-    }
+    named("first").for_each(|pid| kill(pid));
+    let processes: Vec<_> = named("group").chain(named("first")).collect();
+    wait_until(|| processes.iter().all(|pid| has_ended(pid)));
     for name in named("network") {
         quiet(Command::new("ip").args(["netns", "delete", name]));
     }
@@ -98,12 +101,22 @@ pub(crate) fn command() -> Outcome {
         wait_until(|| remove(Path::new(folder)).is_ok());
         remove(Path::new(folder))?;
     }
-    Ok(())
+    match processes.iter().find(|pid| !has_ended(pid)) {
+        Some(pid) => Err(Stop::cannot(format!("process {pid} could not be ended: end it by hand"))),
+        None => Ok(()),
+    }
 }
 
 fn kill(pid: &str) {
-    // The shell's own kill: a bare machine may lack the program.
-    quiet(Command::new("sh").args(["-c", "kill -KILL -- \"$1\"", "sh", pid]));
+    // The shell's own kill, since a bare machine may lack the program, in the one spelling that dash takes a group in.
+    quiet(Command::new("sh").args(["-c", "kill -s KILL -- \"$1\"", "sh", pid]));
+}
+
+/// True if it is gone, or dead and not yet collected by whoever started it.
+fn has_ended(pid: &str) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
+    // The state follows the name, which is in brackets and may hold anything.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']))
 }
 
 fn quiet(command: &mut Command) {
@@ -135,4 +148,29 @@ fn remove_cgroup(folder: &Path) -> io::Result<()> {
     };
     entries.iter().filter(|entry| entry.is_dir()).try_for_each(|entry| remove_cgroup(entry))?;
     fs::remove_dir(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn ends_groups_and_removes_folders_once_the_input_ends() {
+        let folder = env::temp_dir().join(format!("xtask-reaper-{}", std::process::id()));
+        fs::create_dir_all(folder.join("below")).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 300; true"]).process_group(0);
+        let mut process = command.spawn().unwrap();
+        let input = format!("group {}\nfolder {}\n", process.id(), folder.display());
+        reap(input.as_bytes()).unwrap();
+        assert!(has_ended(&process.id().to_string()));
+        assert_eq!(process.wait().unwrap().signal(), Some(9));
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn what_is_gone_already_is_no_error() {
+        reap("group 999999999\nfolder /nowhere/at/all\nnetwork\n".as_bytes()).unwrap();
+    }
 }
