@@ -32,7 +32,7 @@ mod time;
 mod tracker;
 
 pub use address::{AddressFamily, AddressPolicy};
-pub use catalogue::{Catalogue, NativeError};
+pub use catalogue::{Catalogue, NativeError, Shows};
 pub use clock::{Clock, Spawner, Wait};
 #[cfg(feature = "tokio")]
 pub use clock::{SystemClock, TokioSpawner};
@@ -50,7 +50,7 @@ pub use instance::{
 pub use mark::{Identity, InstallationId, Mark, Ownership};
 pub use metrics::Metrics;
 pub use name::{Malformed, Name, ProviderName, Uid};
-pub use profile::{Budgets, CallBudget, CallKind, NativeState, Profile};
+pub use profile::{BoundedWait, Budgets, CallBudget, CallKind, NativeState, Profile, Shown};
 pub use provider::{Built, Checker, Hint, Leftovers, Provider, TargetStatus, Watch, reasons};
 pub use registry::{Build, Entry, Live, ProviderType, Providers, Registry};
 pub use request::{Access, CreateRequest, Credentials, Owner, Placement};

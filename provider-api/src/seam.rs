@@ -61,7 +61,7 @@ impl Seam {
         &*self.context.clock
     }
 
-    /// Makes one backend call with the default budget. `target` names what it is about, for the log line.
+    /// Makes one backend call with the budget of its kind, or the default one. `target` names what it is about, for the log line.
     ///
     /// # Errors
     /// [`CallError::Overlong`] when the budget is used up, otherwise the client's own error.
@@ -71,7 +71,7 @@ impl Seam {
         target: &str,
         future: impl Future<Output = Result<T, E>>,
     ) -> Result<T, CallError<E>> {
-        self.call_within(self.budget, kind, target, future).await
+        self.call_within(kind.budget.unwrap_or(self.budget), kind, target, future).await
     }
 
     /// Makes one backend call with a budget of its own.

@@ -45,6 +45,7 @@ pub struct BudgetOverrides {
     pub get: Option<Duration>,
     pub delete: Option<Duration>,
     pub list: Option<Duration>,
+    pub connect: Option<Duration>,
     pub call: Option<Duration>,
 }
 
@@ -56,6 +57,7 @@ impl BudgetOverrides {
             get: self.get.unwrap_or(budgets.get),
             delete: self.delete.unwrap_or(budgets.delete),
             list: self.list.unwrap_or(budgets.list),
+            connect: self.connect.unwrap_or(budgets.connect),
             call: self.call.unwrap_or(budgets.call),
         }
     }
@@ -87,6 +89,7 @@ impl Shared {
             get: own.optional("get"),
             delete: own.optional("delete"),
             list: own.optional("list"),
+            connect: own.optional("connect"),
             call: own.optional("call"),
         });
         let probe = match fields.optional::<String>("probe").as_deref() {

@@ -1,0 +1,162 @@
+//! The backend calls of a provider, what they may cost, and what its backend's states mean.
+
+use std::{fmt, time::Duration};
+
+use serde::Serialize;
+
+use crate::{Class, FailureClass, Operation, StateKind};
+
+/// One kind of backend call that the provider makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[non_exhaustive]
+pub struct CallKind {
+    /// Its name; spans are called `<type>.<name>`.
+    pub name: &'static str,
+    /// Whether it changes something on the backend.
+    pub mutates: bool,
+    /// Whether it carries a payload that must not be shown; of its errors only code and reason survive.
+    pub payload: bool,
+    /// A budget of its own, where [`Budgets::call`] does not fit: a dial, an upload, a download.
+    pub budget: Option<Duration>,
+}
+
+impl CallKind {
+    /// A call that reads.
+    pub const fn read(name: &'static str) -> Self {
+        Self { name, mutates: false, payload: false, budget: None }
+    }
+
+    /// A call that changes something.
+    pub const fn write(name: &'static str) -> Self {
+        Self { mutates: true, ..Self::read(name) }
+    }
+
+    /// A call that changes something and carries cloud-init, keys or passwords.
+    pub const fn upload(name: &'static str) -> Self {
+        Self { payload: true, ..Self::write(name) }
+    }
+
+    /// The same kind with a budget of its own.
+    #[must_use]
+    pub const fn within(self, budget: Duration) -> Self {
+        Self { budget: Some(budget), ..self }
+    }
+}
+
+/// One row of the native-state table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct NativeState {
+    /// The backend's state, with its reason where that decides, as the harness can set it.
+    pub native: &'static str,
+    /// What `get` answers when the backend shows an address.
+    pub shown: Shown,
+    /// Whether the answer carries a reason.
+    pub reasoned: bool,
+}
+
+impl NativeState {
+    /// A native state that is reported as `state`.
+    pub const fn new(native: &'static str, state: StateKind) -> Self {
+        Self { native, shown: Shown::State(state), reasoned: false }
+    }
+
+    /// A native state that is reported as `state`, with the native state or better as the reason.
+    pub const fn reasoned(native: &'static str, state: StateKind) -> Self {
+        Self { native, shown: Shown::State(state), reasoned: true }
+    }
+
+    /// A native state in which nothing can be said about the instance.
+    pub const fn fails(native: &'static str, class: FailureClass) -> Self {
+        Self { native, shown: Shown::Failure(class), reasoned: true }
+    }
+
+    /// The state that `get` answers with, if it answers with one.
+    pub const fn state(&self) -> Option<StateKind> {
+        match self.shown {
+            Shown::State(state) => Some(state),
+            Shown::Failure(_) => None,
+        }
+    }
+}
+
+/// What `get` makes of a native state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shown {
+    /// The instance in this state.
+    State(StateKind),
+    /// An error: a lock, say, under which the backend's own answer does not tell.
+    Failure(FailureClass),
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::State(state) => write!(f, "{state:?}"),
+            Self::Failure(class) => write!(f, "an error, {}", Class::from(*class)),
+        }
+    }
+}
+
+/// The most backend calls that an operation makes without faults, polls apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct CallBudget {
+    /// For a create from nothing.
+    pub create: u32,
+    /// For a get.
+    pub get: u32,
+    /// For a delete of a running instance.
+    pub delete: u32,
+    /// For a listing, per target and page.
+    pub list: u32,
+    /// For a listing, more per instance listed: what has to be asked about each one by itself.
+    pub list_each: u32,
+    /// For a check, per target.
+    pub check: u32,
+}
+
+/// How long each operation may take altogether (contract 7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Budgets {
+    /// A whole create.
+    pub create: Duration,
+    /// A whole get.
+    pub get: Duration,
+    /// A whole delete.
+    pub delete: Duration,
+    /// A whole listing, of instances or of leftovers.
+    pub list: Duration,
+    /// Making a connection.
+    pub connect: Duration,
+    /// One backend call whose kind has no budget of its own.
+    pub call: Duration,
+}
+
+impl Budgets {
+    /// The budget of an operation; leftovers are budgeted like a listing, a check has its caller's deadline.
+    pub fn of(&self, operation: Operation) -> Option<Duration> {
+        match operation {
+            Operation::Create => Some(self.create),
+            Operation::Get => Some(self.get),
+            Operation::Delete => Some(self.delete),
+            Operation::List | Operation::Leftovers => Some(self.list),
+            Operation::Check => None,
+        }
+    }
+
+    /// The budget of one backend call.
+    pub fn of_call(&self, kind: CallKind) -> Duration {
+        kind.budget.unwrap_or(self.call)
+    }
+}
+
+/// A wait inside an operation: something is polled until it holds, and at most this long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct BoundedWait {
+    /// What is waited for: `running`, `clone task`.
+    pub for_what: &'static str,
+    /// How often the backend is asked.
+    pub every: Duration,
+    /// When the operation gives up, as Transient.
+    pub at_most: Duration,
+}

@@ -1,0 +1,64 @@
+//! What a profile declares beside the 19 axes: mobility, bindings, what becomes of the parts of a request.
+
+use serde::Serialize;
+
+use super::axes::axes;
+
+axes! {
+    /// The axes that were added to the 19.
+    OWN_AXES:
+    /// Whether an instance can come to stand elsewhere inside the provider's scope.
+    Mobility = "mobility", Behavioural {
+        /// It stays.
+        Fixed = "fixed",
+        /// It may move, and `get` finds it again (`get.finds-moved-instance`).
+        Moves = "moves",
+    }
+    /// What a deletion is bound to (`delete.bound-to-incarnation`).
+    DeleteBinding = "delete-binding", Behavioural {
+        /// The incarnation: the backend refuses when another one stands there.
+        Incarnation = "incarnation",
+        /// The name or number: the check stands directly before the call.
+        Name = "name",
+    }
+    /// Whether the provider gives hints of changes.
+    WatchSupport = "watch", Behavioural {
+        /// It does not.
+        None = "none",
+        /// It does; see [`Watch`](crate::Watch).
+        Hints = "hints",
+    }
+    /// What becomes of a part of the request: cloud-init, access, port.
+    Delivery = "delivery", Behavioural {
+        /// It reaches the instance.
+        Delivered = "delivered",
+        /// It has no effect, and the docs say so.
+        Ignored = "ignored",
+    }
+}
+
+/// A field of [`Placement`](crate::Placement).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlacementField {
+    /// The region.
+    Region,
+    /// The zone, host or node.
+    Zone,
+    /// The machine type.
+    MachineType,
+    /// The image.
+    Image,
+}
+
+impl PlacementField {
+    /// The field as a user writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Region => "region",
+            Self::Zone => "zone",
+            Self::MachineType => "machineType",
+            Self::Image => "image",
+        }
+    }
+}
