@@ -1,7 +1,12 @@
 //! What an author gives the kit: a way to make a fresh backend, a provider type over it, an observer that is not the
 //! provider, and the hand of somebody else who works on the same backend.
 
-use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use async_trait::async_trait;
 use ipnet::IpNet;
@@ -10,6 +15,7 @@ use provider_api::{
 };
 use serde::Serialize;
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::wire::Wire;
 
@@ -61,8 +67,29 @@ pub struct Case {
     pub seed: u64,
     /// A tag that everything this run makes on a real backend carries.
     pub tag: String,
-    /// A folder for credential files and sockets, which the kit removes; made at the first use.
-    pub folder: Arc<std::sync::LazyLock<PathBuf, Box<dyn FnOnce() -> PathBuf + Send>>>,
+    /// A folder for credential files and sockets.
+    pub folder: Arc<Folder>,
+}
+
+/// A folder of a case's own, made at its first use and removed with the case.
+#[derive(Debug, Default)]
+pub struct Folder(OnceLock<TempDir>);
+
+impl Folder {
+    /// Where it is.
+    ///
+    /// # Errors
+    /// When no folder can be made: a full disk, a missing `TMPDIR`.
+    pub fn path(&self) -> Result<&Path, HarnessError> {
+        if let Some(made) = self.0.get() {
+            return Ok(made.path());
+        }
+        let made = tempfile::Builder::new().prefix("conformance-").tempdir();
+        let made = made.map_err(|error| {
+            HarnessError(format!("cannot make a folder under {}: {error}", std::env::temp_dir().display()))
+        })?;
+        Ok(self.0.get_or_init(|| made).path())
+    }
 }
 
 /// A backend could not be had, or could not be looked at.
@@ -110,6 +137,14 @@ pub trait Backend: Send + Sync {
 
     /// Placements that config or catalogue can tell to be unsatisfiable, each with the field that is wrong.
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)>;
+
+    /// Removes what carries the case's tag from a real backend; a fake goes away with its case.
+    ///
+    /// # Errors
+    /// When something cannot be removed; the report then says so.
+    async fn clean(&self) -> Result<(), HarnessError> {
+        Ok(())
+    }
 
     /// Somebody else's hand on the backend.
     fn hand(&self) -> &dyn Hand;

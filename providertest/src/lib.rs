@@ -12,6 +12,7 @@ pub mod memory;
 pub mod report;
 pub mod rule;
 pub mod rules;
+pub mod run;
 pub mod saboteur;
 pub mod saboteurs;
 pub mod wire;

@@ -1,15 +1,15 @@
 //! Every saboteur, group by group like the rules.
 
-mod check;
-mod create;
-mod delete;
-mod errors;
-mod get;
-mod list;
-mod model;
-mod observability;
-mod runtime;
-mod watch;
+pub mod check;
+pub mod create;
+pub mod delete;
+pub mod errors;
+pub mod get;
+pub mod list;
+pub mod model;
+pub mod observability;
+pub mod runtime;
+pub mod watch;
 
 use crate::saboteur::Saboteur;
 

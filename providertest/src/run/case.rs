@@ -1,0 +1,267 @@
+//! One case: a runtime, a backend, a provider, the rule's code, and the judgement on the harness afterwards.
+
+use std::{
+    cell::RefCell,
+    collections::hash_map::DefaultHasher,
+    hash::{Hash, Hasher},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Once},
+    time::{Duration, Instant},
+};
+
+use provider_api::{Clock, Spawner, SystemClock, TokioSpawner};
+
+use super::Options;
+use crate::{
+    clock::CaseClock,
+    faults::{Call, FaultPlan},
+    harness::{Case, Folder, Harness, Setup, Thing},
+    ledger::Ledger,
+    report::{BackendKind, Evidence},
+    rule::{Check, Checked, Rule, RunFn, Stop},
+    wire::Wire,
+    world::{Opening, World},
+};
+
+/// After so much real time a case on a fake is given up; nothing in it waits for real.
+const WATCHDOG: Duration = Duration::from_secs(60);
+/// A case on a real backend may take its time.
+const REAL_WATCHDOG: Duration = Duration::from_secs(1_800);
+
+/// Which code of a rule a case runs.
+pub(super) enum Kind {
+    /// All of it.
+    Whole,
+    /// The negative half.
+    Absent(RunFn),
+    /// The dry run that derives a sweep's plans.
+    Plans,
+    /// One plan, with its number.
+    Planned(usize, FaultPlan),
+}
+
+/// How a case went.
+pub(super) struct Outcome {
+    pub(super) result: Checked,
+    pub(super) mode: Mode,
+    pub(super) plans: Vec<FaultPlan>,
+    pub(super) backend_calls: usize,
+    pub(super) elapsed: Duration,
+    pub(super) evidence: Option<Evidence>,
+}
+
+/// What a pass of the case means.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    Present,
+    Absent,
+    ByType,
+}
+
+impl Outcome {
+    pub(super) fn by_type() -> Self {
+        Self { mode: Mode::ByType, ..Self::of(Ok(())) }
+    }
+
+    pub(super) fn error(text: String) -> Self {
+        Self::of(Err(Stop::Error(text)))
+    }
+
+    pub(super) fn is_red(&self) -> bool {
+        matches!(self.result, Err(Stop::Broken(_) | Stop::Error(_)))
+    }
+
+    fn of(result: Checked) -> Self {
+        Self {
+            result,
+            mode: Mode::Present,
+            plans: Vec::new(),
+            backend_calls: 0,
+            elapsed: Duration::ZERO,
+            evidence: None,
+        }
+    }
+}
+
+/// Runs one case from beginning to end.
+pub(super) fn run(
+    harness: &Arc<dyn Harness>,
+    options: &Options,
+    setup: &Arc<Setup>,
+    rule: &'static Rule,
+    kind: Kind,
+) -> Outcome {
+    let started = Instant::now();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return Outcome::error(format!("no runtime can be made: {error}")),
+    };
+    let mode = if matches!(kind, Kind::Absent(_)) { Mode::Absent } else { Mode::Present };
+    let case = case(options, setup, rule, &kind);
+    let ledger = case.wire.ledger().clone();
+    let limit = if options.backend == BackendKind::Real { REAL_WATCHDOG } else { WATCHDOG };
+    let body = async {
+        match tokio::time::timeout(limit, play(harness, options, setup, rule, &kind, case)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                Outcome::error(format!("the case did not end within {limit:?} of real time:\n{ledger:?}"))
+            }
+        }
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(body)));
+    // Held closures must not keep the thread.
+    runtime.shutdown_background();
+    let mut outcome = outcome.unwrap_or_else(|_| {
+        let text = PANIC.with_borrow_mut(Option::take).unwrap_or_else(|| "somewhere".into());
+        let evidence =
+            Evidence { replay: replay(options, setup, rule, &kind), mend: rule.mend, ..Evidence::default() };
+        Outcome { evidence: Some(evidence), ..Outcome::of(Err(Stop::Broken(format!("it panicked {text}")))) }
+    });
+    outcome.mode = mode;
+    outcome.elapsed = started.elapsed();
+    outcome
+}
+
+fn case(options: &Options, setup: &Setup, rule: &Rule, kind: &Kind) -> Case {
+    let index = if let Kind::Planned(index, _) = kind { *index } else { usize::MAX };
+    let mut hasher = DefaultHasher::new();
+    (options.seed, setup.name, rule.id, index).hash(&mut hasher);
+    let seed = hasher.finish();
+    let ledger = Ledger::default();
+    let clock: Arc<dyn Clock> = match options.backend {
+        BackendKind::Fake => Arc::new(CaseClock::new(ledger.clone())),
+        BackendKind::Real => Arc::new(SystemClock::default()),
+    };
+    let tag = match options.backend {
+        BackendKind::Fake => format!("c{:08x}", seed as u32),
+        // Two runs against one real backend must not meet.
+        BackendKind::Real => format!("c{:08x}{:08x}", seed as u32, std::process::id()),
+    };
+    Case { clock, wire: Wire::new(ledger), seed, tag, folder: Arc::new(Folder::default()) }
+}
+
+async fn play(
+    harness: &Arc<dyn Harness>,
+    options: &Options,
+    setup: &Arc<Setup>,
+    rule: &'static Rule,
+    kind: &Kind,
+    case: Case,
+) -> Outcome {
+    let backend = match harness.open(setup, &case).await {
+        Ok(backend) => backend,
+        Err(error) => return Outcome::error(format!("the backend cannot be had: {error}")),
+    };
+    let spawner: Arc<dyn Spawner> = Arc::new(TokioSpawner);
+    let opening = Opening {
+        setup: Arc::clone(setup),
+        case,
+        backend,
+        kind: options.backend,
+        decorated: matches!(rule.check, Check::Decorated(_)),
+        saboteur: options.saboteur,
+        spawner,
+    };
+    let mut world = match World::open(opening) {
+        Ok(world) => world,
+        Err(stop) => return Outcome::of(Err(stop)),
+    };
+    let mut plans = Vec::new();
+    let result = match (kind, rule.check) {
+        (Kind::Absent(check), _) => check(&mut world).await,
+        (Kind::Plans, Check::Sweep { plans: derive, .. }) => {
+            derive(&mut world).await.map(|derived| plans = derived)
+        }
+        (Kind::Planned(_, plan), Check::Sweep { run, .. }) => run(&mut world, plan).await,
+        (_, Check::Case(check) | Check::Decorated(check) | Check::Model(check)) => check(&mut world).await,
+        (_, Check::Sweep { .. } | Check::ByType(_)) => Err(Stop::Error("the rule has no such case".into())),
+    };
+    let result = result.and_then(|()| judge(&world, kind, &plans));
+    let evidence = match &result {
+        Err(Stop::Broken(_) | Stop::Error(_)) => Some(evidence(&world, options, setup, rule, kind).await),
+        _ => None,
+    };
+    let cleaned = match options.backend {
+        BackendKind::Real => world.backend().clean().await,
+        BackendKind::Fake => Ok(()),
+    };
+    let result = result.and_then(|()| Ok(cleaned?));
+    Outcome { plans, backend_calls: world.wire().call_count(), evidence, ..Outcome::of(result) }
+}
+
+/// The kit judges the harness too: what passed only because nothing happened is no pass.
+fn judge(world: &World, kind: &Kind, plans: &[FaultPlan]) -> Checked {
+    if let Some(missed) = world.wire().missed().first() {
+        return Err(Stop::Error(format!("an armed fault was never hit: {missed:?}")));
+    }
+    let in_transit = world.wire().ledger().dropped_in_transit();
+    if in_transit > 0 && world.is_fake() {
+        let text =
+            format!("the provider dropped {in_transit} of its own calls before the backend had read them");
+        return Err(Stop::Error(text));
+    }
+    if matches!(kind, Kind::Plans) && plans.is_empty() && world.is_fake() {
+        return Err(Stop::Error("the dry run made no call, so the sweep has nothing to break".into()));
+    }
+    Ok(())
+}
+
+async fn evidence(world: &World, options: &Options, setup: &Setup, rule: &Rule, kind: &Kind) -> Evidence {
+    let mut calls = world.notes();
+    calls.extend(world.calls().iter().map(call_line));
+    let backend = match world.everything().await {
+        Ok(things) => things.iter().map(thing_line).collect(),
+        Err(stop) => vec![format!("it cannot be looked at: {stop}")],
+    };
+    Evidence { calls, backend, replay: replay(options, setup, rule, kind), mend: rule.mend, more: 0 }
+}
+
+fn call_line(call: &Call) -> String {
+    let operation = call.operation.map_or_else(|| "-".to_owned(), |operation| operation.0.to_string());
+    let fault = call.fault.as_ref().map(|fault| {
+        format!("  <-- effect {:?}, answer {:?}, caller {:?}", fault.effect, fault.answer, fault.caller)
+    });
+    let Call { kind, subject, target, nth, .. } = call;
+    format!("operation {operation}: {kind}#{nth} {subject} on {target}{}", fault.unwrap_or_default())
+}
+
+fn thing_line(thing: &Thing) -> String {
+    let Thing { kind, name, target, native_state, marks, deleting, .. } = thing;
+    let deleting = if *deleting { ", being deleted" } else { "" };
+    format!("{kind:?} {name} on {target}: {native_state}{deleting}, marks {marks:?}")
+}
+
+fn replay(options: &Options, setup: &Setup, rule: &Rule, kind: &Kind) -> String {
+    let plan = match kind {
+        Kind::Planned(_, plan) => {
+            let plan = serde_json::to_string(plan).unwrap_or_default();
+            format!(" --plan '{}'", plan.replace('\'', "'\\''"))
+        }
+        _ => String::new(),
+    };
+    format!("--rule {} --setup {} --seed {}{plan}", rule.id, setup.name, options.seed)
+}
+
+thread_local! {
+    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Panics of cases are results; they are kept for the report instead of being printed.
+pub(super) fn hush_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            // Outside of a case's thread a panic is the kit's own, and is printed.
+            if std::thread::current().name().is_some() {
+                return before(info);
+            }
+            let at = info.location().map(ToString::to_string).unwrap_or_default();
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+            PANIC.with_borrow_mut(|slot| *slot = Some(format!("at {at}: {text}")));
+        }));
+    });
+}

@@ -1,0 +1,264 @@
+//! Runs rules: one runtime, one backend and one provider for each case, spread over threads.
+//!
+//! The case itself is in `case.rs`, the collecting of results in `tally.rs`.
+
+mod case;
+mod queue;
+mod tally;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use crate::{
+    faults::FaultPlan,
+    harness::{Harness, Setup},
+    report::{BackendKind, CONTRACT, Report, RuleReport, SCHEMA, SetupReport},
+    rule::{Applies, Check, Rule},
+    saboteur::{HONEST, Saboteur},
+};
+
+use case::{Kind, Outcome};
+use queue::Queue;
+use tally::Tally;
+
+/// What to run, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The rules, in the order of the table.
+    pub rules: Vec<&'static Rule>,
+    /// Whether these are all the rules there are; only then is there a verdict over the provider.
+    pub complete: bool,
+    /// One setup only.
+    pub setup: Option<String>,
+    /// The seed that everything random is derived from.
+    pub seed: u64,
+    /// How many threads.
+    pub jobs: usize,
+    /// Whether to start nothing more once a rule has failed.
+    pub fail_fast: bool,
+    /// What the harness runs against.
+    pub backend: BackendKind,
+    /// One plan instead of those that a sweep derives.
+    pub plan: Option<FaultPlan>,
+    /// What breaks the provider: nothing, unless the kit checks itself.
+    pub saboteur: Saboteur,
+}
+
+impl Options {
+    /// Every rule, on the fake, on all cores.
+    pub fn all() -> Self {
+        Self {
+            rules: crate::rules::table().collect(),
+            complete: true,
+            setup: None,
+            seed: 1,
+            jobs: std::thread::available_parallelism().map_or(1, Into::into),
+            fail_fast: false,
+            backend: BackendKind::Fake,
+            plan: None,
+            saboteur: HONEST,
+        }
+    }
+}
+
+/// Hears how a run gets on.
+pub trait Progress: Sync {
+    /// So many pieces of work are known to begin with.
+    fn begin(&self, cases: usize);
+    /// So many more have been derived.
+    fn more(&self, cases: usize);
+    /// One is done.
+    fn case_done(&self);
+    /// All of a rule's are done.
+    fn rule_done(&self, setup: &str, rule: &RuleReport);
+}
+
+/// Hears and says nothing.
+#[derive(Debug)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _: usize) {}
+    fn more(&self, _: usize) {}
+    fn case_done(&self) {}
+    fn rule_done(&self, _: &str, _: &RuleReport) {}
+}
+
+/// How many plans of a sweep one thread takes at once.
+const CHUNK: usize = 16;
+
+/// One piece of work.
+struct Job {
+    setup: usize,
+    rule: usize,
+    work: Work,
+}
+
+enum Work {
+    /// The rule's first case, or the dry run of its sweep.
+    First,
+    /// Plans of its sweep, counted from the first number.
+    Plans(usize, Vec<FaultPlan>),
+}
+
+/// Runs rules and reports.
+pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progress) -> Report {
+    case::hush_panics();
+    let setups: Vec<Arc<Setup>> = harness
+        .setups()
+        .into_iter()
+        .filter(|setup| options.setup.as_deref().is_none_or(|only| only == setup.name))
+        .map(Arc::new)
+        .collect();
+    let tally = Tally::new(setups.len(), options.rules.len());
+    let queue = Queue::new(first_jobs(&setups, &options.rules));
+    progress.begin(setups.len() * options.rules.len());
+    let run =
+        Run { harness, options, progress, setups: &setups, tally, queue, stopped: AtomicBool::new(false) };
+    std::thread::scope(|scope| {
+        for _ in 0..options.jobs.max(1) {
+            scope.spawn(|| run.work());
+        }
+    });
+    run.report()
+}
+
+/// Sweeps first: what they derive keeps every thread busy to the end.
+fn first_jobs(setups: &[Arc<Setup>], rules: &[&'static Rule]) -> Vec<Job> {
+    let all = (0..setups.len()).flat_map(|setup| (0..rules.len()).map(move |rule| (setup, rule)));
+    let mut jobs: Vec<_> = all.map(|(setup, rule)| Job { setup, rule, work: Work::First }).collect();
+    jobs.sort_by_key(|job| std::cmp::Reverse(rules[job.rule].cost()));
+    jobs
+}
+
+struct Run<'r> {
+    harness: &'r Arc<dyn Harness>,
+    options: &'r Options,
+    progress: &'r dyn Progress,
+    setups: &'r [Arc<Setup>],
+    tally: Tally,
+    queue: Queue<Job>,
+    stopped: AtomicBool,
+}
+
+impl Run<'_> {
+    fn work(&self) {
+        while let Some(job) = self.queue.take() {
+            let (setup, rule) = (&self.setups[job.setup], self.options.rules[job.rule]);
+            match job.work {
+                _ if self.stopped.load(Ordering::Relaxed) => {}
+                Work::First => {
+                    let more = self.first(job.setup, job.rule, setup, rule);
+                    self.progress.more(more.len());
+                    self.queue.add(more);
+                }
+                Work::Plans(first, plans) => {
+                    for (index, plan) in plans.into_iter().enumerate() {
+                        let outcome = self.case(setup, rule, Kind::Planned(first + index, plan));
+                        self.add(job.setup, job.rule, outcome);
+                    }
+                }
+            }
+            self.progress.case_done();
+            self.queue.done();
+        }
+    }
+
+    /// Runs a rule's first case; what its sweep derives is the further work.
+    fn first(&self, setup_at: usize, rule_at: usize, setup: &Arc<Setup>, rule: &'static Rule) -> Vec<Job> {
+        let absent = (rule.applies)(&setup.profile) == Applies::Absent;
+        let kind = match (absent, rule.check, rule.absent) {
+            (_, Check::ByType(_), _) => return self.settled(setup_at, rule_at, Outcome::by_type()),
+            (true, _, None) => {
+                let text = "its subject is declared absent, but the rule has no check that it is";
+                return self.settled(setup_at, rule_at, Outcome::error(text.into()));
+            }
+            (true, _, Some(absent)) => Kind::Absent(absent),
+            (false, Check::Sweep { .. }, _) => match &self.options.plan {
+                Some(plan) => Kind::Planned(0, plan.clone()),
+                None => Kind::Plans,
+            },
+            (false, _, _) => Kind::Whole,
+        };
+        let outcome = self.case(setup, rule, kind);
+        let plans = outcome.plans.clone();
+        self.add(setup_at, rule_at, outcome);
+        plans
+            .chunks(CHUNK)
+            .enumerate()
+            .map(|(chunk, plans)| Job {
+                setup: setup_at,
+                rule: rule_at,
+                work: Work::Plans(chunk * CHUNK, plans.to_vec()),
+            })
+            .collect()
+    }
+
+    fn settled(&self, setup: usize, rule: usize, outcome: Outcome) -> Vec<Job> {
+        self.add(setup, rule, outcome);
+        Vec::new()
+    }
+
+    fn case(&self, setup: &Arc<Setup>, rule: &'static Rule, kind: Kind) -> Outcome {
+        case::run(self.harness, self.options, setup, rule, kind)
+    }
+
+    fn add(&self, setup: usize, rule: usize, outcome: Outcome) {
+        if outcome.is_red() && self.options.fail_fast {
+            self.stopped.store(true, Ordering::Relaxed);
+        }
+        self.tally.add(setup, rule, outcome);
+    }
+
+    fn report(&self) -> Report {
+        let waivers = self.harness.waivers();
+        let setups: Vec<_> = self
+            .setups
+            .iter()
+            .enumerate()
+            .map(|(at, setup)| {
+                let rules: Vec<_> = self
+                    .options
+                    .rules
+                    .iter()
+                    .enumerate()
+                    .map(|(index, rule)| {
+                        let report = self.tally.rule(at, index, rule, waivers);
+                        self.progress.rule_done(setup.name, &report);
+                        report
+                    })
+                    .collect();
+                SetupReport {
+                    name: setup.name.to_owned(),
+                    profile: setup
+                        .profile
+                        .axes()
+                        .into_iter()
+                        .map(|(key, value)| (key.to_owned(), value))
+                        .collect(),
+                    verdict: tally::verdict(&rules, self.options),
+                    counts: tally::counts(&rules),
+                    rules,
+                }
+            })
+            .collect();
+        Report {
+            schema: SCHEMA,
+            contract: CONTRACT,
+            kit: env!("CARGO_PKG_VERSION"),
+            provider: self.harness.provider().to_owned(),
+            provider_version: self.harness.version().to_owned(),
+            backend: self.options.backend,
+            backend_version: self
+                .setups
+                .first()
+                .map(|setup| setup.backend_version.clone())
+                .unwrap_or_default(),
+            seed: self.options.seed,
+            verdict: tally::overall(setups.iter().map(|setup| &setup.verdict)),
+            setups,
+        }
+    }
+}

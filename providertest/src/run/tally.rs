@@ -1,0 +1,155 @@
+//! Collects the outcomes of cases into one report per rule, and those into verdicts.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use super::{
+    Options,
+    case::{Mode, Outcome},
+};
+use crate::{
+    report::{BackendKind, Evidence, RuleReport, Status, Verdict},
+    rule::{Level, Rule, Stop},
+};
+
+/// The outcomes so far, by setup and rule.
+pub(super) struct Tally(Vec<Vec<Mutex<Count>>>);
+
+#[derive(Default)]
+struct Count {
+    mode: Option<Mode>,
+    cases: usize,
+    backend_calls: usize,
+    micros: u128,
+    worst: Option<(Stop, Option<Evidence>)>,
+    red: usize,
+}
+
+impl Tally {
+    pub(super) fn new(setups: usize, rules: usize) -> Self {
+        Self((0..setups).map(|_| (0..rules).map(|_| Mutex::default()).collect()).collect())
+    }
+
+    pub(super) fn add(&self, setup: usize, rule: usize, outcome: Outcome) {
+        let mut count = self.0[setup][rule].lock().unwrap_or_else(PoisonError::into_inner);
+        count.mode = Some(outcome.mode);
+        count.cases += 1;
+        count.backend_calls += outcome.backend_calls;
+        count.micros += outcome.elapsed.as_micros();
+        count.red += usize::from(outcome.is_red());
+        if let Err(stop) = outcome.result {
+            // The gravest is told; of equals the one with the shortest plan, so that a run's report is stable.
+            let size = |evidence: &Option<Evidence>| {
+                evidence.as_ref().map_or((0, String::new()), |e| (e.replay.len(), e.replay.clone()))
+            };
+            let rank =
+                |stop: &Stop, evidence: &Option<Evidence>| (gravity(stop), std::cmp::Reverse(size(evidence)));
+            let graver = count
+                .worst
+                .as_ref()
+                .is_none_or(|(old, evidence)| rank(&stop, &outcome.evidence) > rank(old, evidence));
+            if graver {
+                count.worst = Some((stop, outcome.evidence));
+            }
+        }
+    }
+
+    pub(super) fn rule(
+        &self,
+        setup: usize,
+        index: usize,
+        rule: &Rule,
+        waivers: &[(&'static str, &'static str)],
+    ) -> RuleReport {
+        let mut count = self.0[setup][index].lock().unwrap_or_else(PoisonError::into_inner);
+        let worst = count.worst.take();
+        let (mut status, mut reason, mut evidence) = match worst {
+            Some((Stop::Broken(text), evidence)) => (Status::Fail, Some(text), evidence),
+            Some((Stop::Error(text), evidence)) => (Status::Error, Some(text), evidence),
+            Some((Stop::Blocked(text), _)) => (Status::Blocked, Some(text), None),
+            None => match count.mode {
+                Some(Mode::Present) => (Status::Pass, None, None),
+                Some(Mode::Absent) => {
+                    (Status::Unsupported, Some("declared absent, and found absent".into()), None)
+                }
+                Some(Mode::ByType) => (Status::ByType, Some("held by the compiler".into()), None),
+                None => (Status::Blocked, Some("it was not run".into()), None),
+            },
+        };
+        if let Some(evidence) = &mut evidence {
+            evidence.more = count.red.saturating_sub(1);
+        }
+        if let Some((_, why)) = waivers.iter().find(|(id, _)| *id == rule.id) {
+            match status {
+                Status::Fail => {
+                    (status, reason) =
+                        (Status::Waived, Some(format!("{why} (seen: {})", reason.unwrap_or_default())))
+                }
+                Status::Pass => {
+                    let text = format!("it is waived ({why}), but holds: take the waiver away");
+                    (status, reason) = (Status::Error, Some(text));
+                }
+                _ => {}
+            }
+        }
+        RuleReport {
+            id: rule.id,
+            level: rule.level,
+            caller: rule.caller,
+            says: rule.says,
+            status,
+            reason,
+            cases: count.cases,
+            backend_calls: count.backend_calls,
+            millis: u64::try_from(count.micros / 1_000).unwrap_or(u64::MAX),
+            evidence,
+        }
+    }
+}
+
+fn gravity(stop: &Stop) -> u8 {
+    match stop {
+        Stop::Blocked(_) => 0,
+        Stop::Broken(_) => 1,
+        Stop::Error(_) => 2,
+    }
+}
+
+/// How many rules have which status.
+pub(super) fn counts(rules: &[RuleReport]) -> BTreeMap<Status, usize> {
+    let mut counts = BTreeMap::new();
+    for rule in rules {
+        *counts.entry(rule.status).or_default() += 1;
+    }
+    counts
+}
+
+/// The verdict over one setup.
+pub(super) fn verdict(rules: &[RuleReport], options: &Options) -> Verdict {
+    let ran = rules.iter().filter(|rule| rule.cases > 0).count();
+    let count = |status| rules.iter().filter(|rule| rule.status == status).count();
+    let red = count(Status::Fail) + count(Status::Error);
+    let must = |status| rules.iter().any(|rule| rule.level == Level::Must && rule.status == status);
+    if ran == 0 || red > 0 || must(Status::Waived) {
+        return Verdict::NotConformant;
+    }
+    match (options.backend, options.complete) {
+        (BackendKind::Real, _) => Verdict::NoViolationFound { blocked: count(Status::Blocked) },
+        (BackendKind::Fake, _) if must(Status::Blocked) => Verdict::NotConformant,
+        (BackendKind::Fake, true) => Verdict::Conformant,
+        (BackendKind::Fake, false) => Verdict::PartHolds { ran },
+    }
+}
+
+/// The verdict over all setups: the worst of them.
+pub(super) fn overall<'v>(verdicts: impl Iterator<Item = &'v Verdict>) -> Verdict {
+    let rank = |verdict: &Verdict| match verdict {
+        Verdict::Conformant => 0,
+        Verdict::PartHolds { .. } => 1,
+        Verdict::NoViolationFound { blocked } => 2 + blocked,
+        Verdict::NotConformant => usize::MAX,
+    };
+    verdicts.max_by_key(|verdict| rank(verdict)).cloned().unwrap_or(Verdict::NotConformant)
+}
