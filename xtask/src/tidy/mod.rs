@@ -2,6 +2,7 @@
 //! text to complaints, so that its own tests can show it something that is wrong.
 
 mod graph;
+mod rules;
 mod source;
 
 use crate::outcome::{Outcome, Stop};
@@ -21,6 +22,7 @@ pub(crate) fn command() -> Outcome {
     let workspace = Workspace::read()?;
     let files = files(&workspace)?;
     let mut complaints: Vec<String> = files.iter().flat_map(source::complaints).collect();
+    complaints.extend(rules::complaints(&files));
     complaints.extend(graph::complaints(&workspace)?);
     complaints.extend(graph::real_tests_unasked(&workspace));
     if let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") {
