@@ -15,5 +15,6 @@ pub mod rules;
 pub mod run;
 pub mod saboteur;
 pub mod saboteurs;
+pub mod sweep;
 pub mod wire;
 pub mod world;

@@ -9,6 +9,7 @@ pub mod list;
 pub mod model;
 pub mod observability;
 pub mod runtime;
+pub mod sweeps;
 pub mod watch;
 
 use crate::rule::Rule;

@@ -1,0 +1,149 @@
+//! What must hold whatever becomes of any one call of a create.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, future::BoxFuture};
+use provider_api::{Class, CreateRequest, Error, ProviderId, profile::Quota};
+
+use super::verbs::{
+    collect, creates_in_the_end, everything_marked, faulted, nothing_left, one_whole_instance,
+};
+use crate::{
+    broken,
+    faults::{Answer, CallerThen, FaultPlan, Then},
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    sweep::{DryRun, plans},
+    world::World,
+};
+
+/// The sweeps over create.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "create.cancel-safe",
+        level: Level::Must,
+        says: "Dropped at any call, a create can be repeated to one instance, or deleted without a trace.",
+        caller: Caller::Reconciler,
+        applies: always,
+        check: Check::Sweep {
+            plans: |w| {
+                derive(w, |run| plans(run.callers_gone(CallerThen::Dropped), &[Then::Repeat, Then::Delete]))
+                    .boxed()
+            },
+            run: |w, plan| resumes(w, plan).boxed(),
+        },
+        absent: None,
+        mend: "Begin every create by looking for what an earlier one left, and mark things in the call that makes them.",
+    },
+    Rule {
+        id: "create.crash-resumable",
+        level: Level::Must,
+        says: "After a crash at any call, a create by a new process ends with one instance and nothing beside it.",
+        caller: Caller::Reconciler,
+        applies: always,
+        check: Check::Sweep {
+            plans: |w| {
+                derive(w, |run| plans(run.callers_gone(CallerThen::Restarts), &[Then::Repeat])).boxed()
+            },
+            run: |w, plan| resumes(w, plan).boxed(),
+        },
+        absent: None,
+        mend: "Keep nothing in memory that a create needs to go on: read it back from the backend.",
+    },
+    Rule {
+        id: "create.classifies-faults",
+        level: Level::Must,
+        says: "A create that fails answers with the class of what went wrong, and can be repeated once it is over.",
+        caller: Caller::Reconciler,
+        applies: always,
+        check: Check::Sweep {
+            plans: |w| classify_plans(w).boxed(),
+            run: |w, plan| classifies(w, plan).boxed(),
+        },
+        absent: None,
+        mend: "Let one classify function map codes to classes; what it does not know is Transient.",
+    },
+];
+
+async fn derive(w: &mut World, faults: impl FnOnce(&DryRun) -> Vec<FaultPlan>) -> Checked<Vec<FaultPlan>> {
+    let run = dry_run(w).await?;
+    Ok(faults(&run))
+}
+
+pub(super) async fn dry_run(w: &mut World) -> Checked<DryRun> {
+    let request = w.request();
+    let operation = w.next_operation();
+    w.creates(&request).await?;
+    Ok(DryRun::of(&w.calls(), operation))
+}
+
+async fn classify_plans(w: &mut World) -> Checked<Vec<FaultPlan>> {
+    let catalogue = w.setup().catalogue;
+    derive(w, |run| {
+        let mut faults = run.answers_lost();
+        faults.extend(run.native_errors(&catalogue));
+        plans(faults, &[Then::Repeat])
+    })
+    .await
+}
+
+fn create(request: CreateRequest) -> impl FnOnce(&World) -> BoxFuture<'static, Result<ProviderId, Error>> {
+    move |w| {
+        let provider = Arc::clone(w.provider());
+        async move { provider.create(&request).await }.boxed()
+    }
+}
+
+pub(super) async fn resumes(w: &mut World, plan: &FaultPlan) -> Checked {
+    let request = w.request();
+    faulted(w, plan, create(request.clone())).await?;
+    everything_marked(w).await?;
+    match plan.then {
+        Then::Repeat => {
+            let id = creates_in_the_end(w, &request).await?;
+            one_whole_instance(w, &request.name).await?;
+            super::verbs::deletes_in_the_end(w, &id).await?;
+            nothing_left(w, "after the delete").await
+        }
+        Then::Delete => {
+            collect(w, &request).await?;
+            // What lands now still carries its marks, and one round more takes it.
+            if w.wire().land(None) > 0 {
+                everything_marked(w).await?;
+            }
+            collect(w, &request).await?;
+            nothing_left(w, "after a round of the collector").await
+        }
+    }
+}
+
+async fn classifies(w: &mut World, plan: &FaultPlan) -> Checked {
+    let request = w.request();
+    let result = faulted(w, plan, create(request.clone())).await?;
+    let result = result.ok_or_else(|| Stop::Error("a caller that was to wait was dropped".into()))?;
+    if let Err(error) = &result {
+        let expected = expected(w, plan)?;
+        let class = Class::from(error.class());
+        if !expected.contains(&class) {
+            broken!("create answered {class} where {expected:?} was due: {error}");
+        }
+    }
+    creates_in_the_end(w, &request).await?;
+    one_whole_instance(w, &request.name).await
+}
+
+/// The classes that the plan's fault may be answered with. A create that gets over it by itself is right too.
+fn expected(w: &World, plan: &FaultPlan) -> Checked<Vec<Class>> {
+    let Some(Answer::Native(id)) = plan.faults.first().map(|fault| &fault.answer) else {
+        return Ok(vec![Class::Transient]);
+    };
+    let native = w.setup().catalogue.get(id);
+    let native = native.ok_or_else(|| Stop::Error(format!("the catalogue has no native error {id}")))?;
+    Ok(match native.class {
+        // A create cannot answer NotFound; something it needs being absent may pass, or be a matter of config.
+        Class::NotFound => vec![Class::Transient, Class::Permanent],
+        Class::QuotaExceeded if w.profile().quota == Quota::Absent => {
+            vec![Class::Transient, Class::Permanent]
+        }
+        class => vec![class],
+    })
+}

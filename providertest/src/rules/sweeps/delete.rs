@@ -1,0 +1,183 @@
+//! What must hold whatever becomes of any one call of a delete, and from whatever state it starts.
+
+use std::sync::Arc;
+
+use futures::{FutureExt, future::BoxFuture};
+use provider_api::{Deleted, Error, Profile, ProviderId, profile::SecondaryResources};
+
+use super::{
+    create,
+    verbs::{collect, deletes_in_the_end, faulted, names, nothing_left},
+};
+use crate::{
+    faults::{CallerThen, FaultPlan, Then},
+    harness::ThingKind,
+    hold,
+    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    sweep::{DryRun, plans},
+    world::World,
+};
+
+/// The sweeps over delete.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "delete.after-every-partial-create",
+        level: Level::Must,
+        says: "Whatever a create that crashed has left can be deleted without a trace.",
+        caller: Caller::Collector,
+        applies: always,
+        check: Check::Sweep {
+            plans: |w| partial_plans(w).boxed(),
+            run: |w, plan| create::resumes(w, plan).boxed(),
+        },
+        absent: None,
+        mend: "Let delete remove each part by its own name, whichever of the others are there.",
+    },
+    Rule {
+        id: "delete.parts-already-gone",
+        level: Level::Must,
+        says: "Whichever parts are gone already, delete removes the rest and succeeds.",
+        caller: Caller::Collector,
+        applies: has_parts,
+        check: Check::Sweep { plans: |w| part_plans(w).boxed(), run: |w, plan| parts_gone(w, plan).boxed() },
+        absent: Some(|w| no_parts(w).boxed()),
+        mend: "Treat a part that is absent as deleted, and go on with the next.",
+    },
+    Rule {
+        id: "delete.crash-resumable",
+        level: Level::Must,
+        says: "After a crash at any call, a delete by a new process ends with nothing left.",
+        caller: Caller::Reconciler,
+        applies: always,
+        check: Check::Sweep {
+            plans: |w| derive(w, |run| run.callers_gone(CallerThen::Restarts)).boxed(),
+            run: |w, plan| goes_on(w, plan).boxed(),
+        },
+        absent: None,
+        mend: "Delete what is found, not what an earlier call remembered; keep the mark to the last.",
+    },
+    Rule {
+        id: "delete.cancel-safe",
+        level: Level::Must,
+        says: "Dropped or unanswered at any call, a delete can be repeated until nothing is left.",
+        caller: Caller::Reconciler,
+        applies: always,
+        check: Check::Sweep { plans: |w| derive_all(w).boxed(), run: |w, plan| goes_on(w, plan).boxed() },
+        absent: None,
+        mend: "Make every step of a delete repeatable, and answer Gone only after looking.",
+    },
+];
+
+async fn partial_plans(w: &mut World) -> Checked<Vec<FaultPlan>> {
+    let run = create::dry_run(w).await?;
+    Ok(plans(run.callers_gone(CallerThen::Restarts), &[Then::Delete]))
+}
+
+async fn dry_run(w: &mut World) -> Checked<DryRun> {
+    let (_, id, _) = w.running().await?;
+    let operation = w.next_operation();
+    w.deletes(&id).await?;
+    Ok(DryRun::of(&w.calls(), operation))
+}
+
+async fn derive(
+    w: &mut World,
+    faults: impl FnOnce(&DryRun) -> Vec<crate::faults::Fault>,
+) -> Checked<Vec<FaultPlan>> {
+    let run = dry_run(w).await?;
+    Ok(plans(faults(&run), &[Then::Repeat]))
+}
+
+async fn derive_all(w: &mut World) -> Checked<Vec<FaultPlan>> {
+    let catalogue = w.setup().catalogue;
+    derive(w, |run| {
+        let mut faults = run.callers_gone(CallerThen::Dropped);
+        faults.extend(run.answers_lost());
+        faults.extend(run.native_errors(&catalogue));
+        faults
+    })
+    .await
+}
+
+fn delete(id: ProviderId) -> impl FnOnce(&World) -> BoxFuture<'static, Result<Deleted, Error>> {
+    move |w| {
+        let provider = Arc::clone(w.provider());
+        async move { provider.delete(&id).await }.boxed()
+    }
+}
+
+async fn goes_on(w: &mut World, plan: &FaultPlan) -> Checked {
+    let (request, id, _) = w.running().await?;
+    let result = faulted(w, plan, delete(id.clone())).await?;
+    if let Some(Ok(Deleted::Gone)) = result {
+        let left = w.left().await?;
+        hold!(left.is_empty(), "delete said Gone, but this is left: {}", names(&left));
+    }
+    deletes_in_the_end(w, &id).await?;
+    w.wire().land(None);
+    collect(w, &request).await?;
+    nothing_left(w, "after the deletes").await
+}
+
+fn has_parts(profile: &Profile) -> Applies {
+    when(profile.secondary_resources != SecondaryResources::None)
+}
+
+async fn part_plans(w: &mut World) -> Checked<Vec<FaultPlan>> {
+    let (request, ..) = w.running().await?;
+    let parts = parts(w, &request.name).await?.len();
+    hold!(
+        parts > 0,
+        "the profile declares secondary resources, but the observer sees none of {}",
+        request.name
+    );
+    // Every subset of the parts; of the instance itself too, which is the last bit.
+    let subsets = 1..(1_u32 << (parts + 1));
+    let plan =
+        |subset: u32| FaultPlan { faults: Vec::new(), then: Then::Delete, variant: Some(subset.to_string()) };
+    Ok(subsets.map(plan).collect())
+}
+
+async fn parts(w: &World, name: &provider_api::Name) -> Checked<Vec<String>> {
+    let instance = w.instance(name).await?;
+    let mut parts: Vec<_> = w
+        .everything()
+        .await?
+        .into_iter()
+        .filter(|thing| thing.kind == ThingKind::Secondary && instance.references.contains(&thing.key))
+        .map(|thing| thing.key)
+        .collect();
+    parts.sort();
+    Ok(parts)
+}
+
+async fn parts_gone(w: &mut World, plan: &FaultPlan) -> Checked {
+    let subset: u32 = plan
+        .variant
+        .as_deref()
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| Stop::Error("the plan names no subset of parts".into()))?;
+    let (request, id, _) = w.running().await?;
+    let parts = parts(w, &request.name).await?;
+    if subset >> parts.len() & 1 == 1 {
+        w.hand().remove_instance_only(&request.name).await?;
+    }
+    for (index, key) in parts.iter().enumerate() {
+        // With the instance the backend may have removed a part already.
+        let there = w.everything().await?.iter().any(|thing| thing.key == *key);
+        if subset >> index & 1 == 1 && there {
+            w.hand().remove_part(key).await?;
+        }
+    }
+    deletes_in_the_end(w, &id).await?;
+    collect(w, &request).await?;
+    nothing_left(w, "after the delete").await
+}
+
+async fn no_parts(w: &mut World) -> Checked {
+    w.running().await?;
+    let things = w.everything().await?;
+    let part = things.iter().find(|thing| thing.kind == ThingKind::Secondary);
+    hold!(part.is_none(), "secondary resources are declared absent, but there is {part:?}");
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! What must hold whatever becomes of any one call of a listing.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use futures::{FutureExt, future::BoxFuture};
+use provider_api::{Error, Listing, Name, profile::ListPartial};
+
+use super::verbs::faulted;
+use crate::{
+    faults::{CallerThen, FaultPlan, Then},
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, always},
+    sweep::{DryRun, plans},
+    world::World,
+};
+
+/// The sweeps over list.
+pub(super) const RULES: &[Rule] = &[Rule {
+    id: "list.never-silently-short",
+    level: Level::Must,
+    says: "Whatever becomes of any call, a listing is whole, names what it could not read, or is an error.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Sweep { plans: |w| derive(w).boxed(), run: |w, plan| whole(w, plan).boxed() },
+    absent: None,
+    mend: "Let no failed call become an empty list: pass the error on, or name the part in `unreachable`.",
+}];
+
+/// One instance in each place, and one more, so that every part of the scope has something to lose.
+async fn populate(w: &mut World) -> Checked<BTreeSet<Name>> {
+    let mut expected = BTreeSet::new();
+    let mut placements = w.backend().placements();
+    placements.extend(placements.first().cloned());
+    for placement in placements {
+        let mut request = w.request();
+        request.placement = placement;
+        let id = w.creates(&request).await?;
+        w.runs(&request.name, &id).await?;
+        expected.insert(request.name);
+    }
+    // A harness whose listings have no pages lacks that power rightly.
+    let _ = w.hand().set_page_size(1).await;
+    Ok(expected)
+}
+
+async fn derive(w: &mut World) -> Checked<Vec<FaultPlan>> {
+    populate(w).await?;
+    let operation = w.next_operation();
+    w.lists().await?;
+    let run = DryRun::of(&w.calls(), operation);
+    let mut faults = run.answers_lost();
+    faults.extend(run.native_errors(&w.setup().catalogue));
+    faults.extend(run.callers_gone(CallerThen::Dropped));
+    let persistent: Vec<_> = faults
+        .iter()
+        .filter(|fault| fault.caller == CallerThen::Waits)
+        .cloned()
+        .map(|mut fault| {
+            fault.repeats = true;
+            fault
+        })
+        .collect();
+    faults.extend(persistent);
+    Ok(plans(faults, &[Then::Repeat]))
+}
+
+fn list(w: &World) -> BoxFuture<'static, Result<Listing, Error>> {
+    let provider = Arc::clone(w.provider());
+    async move { provider.list_by_tag().await }.boxed()
+}
+
+async fn whole(w: &mut World, plan: &FaultPlan) -> Checked {
+    let expected = populate(w).await?;
+    if let Some(Ok(listing)) = faulted(w, plan, list).await? {
+        let listed: BTreeSet<_> = listing.items.iter().map(|item| item.name.clone()).collect();
+        let missing: Vec<_> = expected.difference(&listed).map(Name::as_str).collect();
+        let said = !listing.unreachable.is_empty();
+        hold!(missing.is_empty() || said, "the listing lacks {} and does not say so", missing.join(", "));
+        let may_omit = w.profile().list_partial != ListPartial::NotApplicable;
+        hold!(
+            !said || may_omit,
+            "the profile knows no partial listings, but {:?} was left out",
+            listing.unreachable
+        );
+    }
+    let listing = w.lists().await?;
+    let listed: BTreeSet<_> = listing.items.into_iter().map(|item| item.name).collect();
+    hold!(listed == expected, "after the fault was over, {listed:?} is listed, {expected:?} exists");
+    Ok(())
+}

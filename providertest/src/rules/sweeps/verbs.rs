@@ -1,0 +1,155 @@
+//! What the sweeps have in common: how a planned operation is run, and how a provider is brought to rest after it.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use provider_api::{CreateRequest, FailureClass, GetError, Name, ProviderId};
+
+use crate::{
+    broken,
+    drive::Ended,
+    faults::FaultPlan,
+    harness::{Thing, ThingKind},
+    hold,
+    rule::{Checked, Stop},
+    world::{Tweaks, World},
+};
+
+/// How often an operation is tried again after the faults before it counts as not converging.
+const TRIES: usize = 12;
+
+/// Runs one operation under a plan's faults; a restart is carried out.
+pub(super) async fn faulted<T, F>(w: &mut World, plan: &FaultPlan, operation: F) -> Checked<Option<T>>
+where
+    T: Send + 'static,
+    F: FnOnce(&World) -> BoxFuture<'static, T>,
+{
+    let first = w.next_operation();
+    w.arm(plan.faults.iter().cloned().map(|mut fault| {
+        fault.at.operation += first;
+        fault
+    }));
+    let operation = operation(w);
+    let ended = w.together(vec![operation]).await?.pop();
+    match ended {
+        Some(Ended::Done(value)) => {
+            w.note("the faulted operation ended".into());
+            Ok(Some(value))
+        }
+        Some(Ended::Dropped) => {
+            w.note("the faulted operation was dropped".into());
+            Ok(None)
+        }
+        Some(Ended::Restarted) => {
+            w.restart(&Tweaks::default())?;
+            Ok(None)
+        }
+        None => Err(Stop::Error("no operation was driven".into())),
+    }
+}
+
+/// Creates until it succeeds, and the instance runs; what landed late is then settled by one create more.
+pub(super) async fn creates_in_the_end(w: &mut World, request: &CreateRequest) -> Checked<ProviderId> {
+    let id = create_until_done(w, request).await?;
+    let id = match w.wire().land(None) {
+        0 => id,
+        _ => create_until_done(w, request).await?,
+    };
+    w.runs(&request.name, &id).await?;
+    let again = create_until_done(w, request).await?;
+    hold!(id == again, "create answered {id}, and {again} for the same request later");
+    Ok(id)
+}
+
+async fn create_until_done(w: &World, request: &CreateRequest) -> Checked<ProviderId> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        match w.create(request).await? {
+            Ok(id) => return Ok(id),
+            Err(error) if error.class() == FailureClass::Permanent => {
+                broken!("after the fault was over, create {} failed for good: {error}", request.name)
+            }
+            Err(error) => {
+                w.pass(error.retry_hint().unwrap_or(Duration::from_secs(15))).await;
+                last = Some(error);
+            }
+        }
+    }
+    let last = last.map(|error| error.to_string()).unwrap_or_default();
+    broken!("create {} did not succeed within {TRIES} tries after the fault was over: {last}", request.name)
+}
+
+/// Deletes until `get` proves the instance gone.
+pub(super) async fn deletes_in_the_end(w: &World, id: &ProviderId) -> Checked {
+    let mut last = String::new();
+    for _ in 0..TRIES * 4 {
+        match w.delete(id).await? {
+            Err(error) if error.class() == FailureClass::Permanent => {
+                broken!("after the fault was over, delete {id} failed for good: {error}")
+            }
+            Err(error) => last = error.to_string(),
+            Ok(_) => match w.get(id).await? {
+                Err(GetError::NotFound) => return Ok(()),
+                Err(error) => last = error.to_string(),
+                Ok(instance) => last = format!("get still answers {:?}", instance.state),
+            },
+        }
+        w.pass(Duration::from_secs(10)).await;
+    }
+    broken!("{id} did not go after the fault was over: {last}")
+}
+
+/// One round of the collector for one owner: deletes what is listed for it, then the leftovers under its name.
+pub(super) async fn collect(w: &World, request: &CreateRequest) -> Checked {
+    let listing = w.lists().await?;
+    for listed in listing.items.iter().filter(|listed| listed.uid == request.uid) {
+        deletes_in_the_end(w, &listed.id).await?;
+    }
+    let leftovers = w.leftovers().await?;
+    for leftover in leftovers.items.iter().filter(|leftover| leftover.owner == request.name) {
+        if let Err(error) = w.delete_leftover(leftover).await? {
+            broken!("leftover {} cannot be deleted: {error}", leftover.id);
+        }
+    }
+    Ok(())
+}
+
+/// Holds that nothing is left but what is shared.
+pub(super) async fn nothing_left(w: &World, when: &str) -> Checked {
+    let left = w.left().await?;
+    hold!(left.is_empty(), "{when}, this is left: {}", names(&left));
+    Ok(())
+}
+
+/// Holds that there is one instance of that name, marked, and nothing beside it that it does not need.
+pub(super) async fn one_whole_instance(w: &World, name: &Name) -> Checked {
+    let instance = w.instance(name).await?;
+    hold!(
+        instance.marks.contains_key(provider_api::mark::UID),
+        "{name} stands without its mark: {:?}",
+        instance.marks
+    );
+    let mut left = w.left().await?;
+    left.retain(|thing| thing.key != instance.key && !instance.references.contains(&thing.key));
+    hold!(left.is_empty(), "beside the one instance there stands what it does not need: {}", names(&left));
+    Ok(())
+}
+
+/// Holds that every instance carries a mark.
+pub(super) async fn everything_marked(w: &World) -> Checked {
+    let things = w.left().await?;
+    let bare = things.iter().find(|thing| {
+        thing.kind == ThingKind::Instance && !thing.marks.contains_key(provider_api::mark::INSTALLATION)
+    });
+    hold!(
+        bare.is_none(),
+        "an instance stands without its mark: {}",
+        names(&bare.cloned().into_iter().collect::<Vec<_>>())
+    );
+    Ok(())
+}
+
+pub(super) fn names(things: &[Thing]) -> String {
+    let name = |thing: &Thing| format!("{:?} {} ({})", thing.kind, thing.name, thing.native_state);
+    things.iter().map(name).collect::<Vec<_>>().join(", ")
+}
