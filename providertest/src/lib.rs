@@ -3,6 +3,7 @@
 //! A suite that runs every rule of the contract against any provider and a backend, real or fake, and that proves
 //! about itself that it catches broken providers.
 
+pub mod capture;
 pub mod clock;
 pub mod drive;
 pub mod faults;
