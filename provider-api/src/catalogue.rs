@@ -40,6 +40,7 @@ pub struct NativeError {
     /// What else the answer carries, by the backend's own names: a domain, an errno, a header.
     pub fields: &'static [(&'static str, &'static str)],
     /// The text, as the backend words it; `{name}` and other fields in braces stand for what the call was about.
+    /// Empty where none was captured: nothing can then be decided by it.
     pub text: &'static str,
     /// The class of an operation that cannot go on after it. NotFound says that what the call was about is proven
     /// absent: `get` of that instance is NotFound, `delete` succeeds, and `create` is Transient.

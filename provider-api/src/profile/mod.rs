@@ -1,10 +1,12 @@
 //! The profile: what a provider declares about itself. Docs, the matrix and rule gating come from it.
 //!
-//! The 19 axes are in `axes.rs`, the project's own in `own.rs`, calls, budgets and native states in `calls.rs`.
+//! The 19 axes are in `axes.rs`, the project's own in `own.rs`, calls, budgets and native states in `calls.rs`; `text.rs`
+//! writes a profile out.
 
 mod axes;
 mod calls;
 mod own;
+mod text;
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -129,63 +131,6 @@ impl Profile {
             distinct_egress: "",
             late_failures: false,
         }
-    }
-
-    /// The 19 axes of the contract with this profile's values, in order.
-    pub fn axes(&self) -> Vec<(&'static str, String)> {
-        let async_ops: Vec<_> = self.async_ops.iter().map(|op| op.as_str()).collect();
-        let async_ops = if async_ops.is_empty() { "none".to_owned() } else { async_ops.join(", ") };
-        fn row<A: Axis>(value: A) -> (&'static str, String) {
-            (A::KEY, value.to_string())
-        }
-        vec![
-            row(self.readiness),
-            row(self.create_return),
-            row(self.delete_return),
-            row(self.ip_source),
-            row(self.gc_mark),
-            row(self.created_at),
-            row(self.list_partial),
-            row(self.quota),
-            row(self.not_found),
-            row(self.primary_key),
-            row(self.provisioning_state),
-            (AsyncOp::KEY, async_ops),
-            row(self.secondary_resources),
-            row(self.credentials),
-            row(self.client_kind),
-            row(self.timeouts),
-            row(self.logging),
-            row(self.child_spans),
-            row(self.backend_test),
-        ]
-    }
-
-    /// The axes beside the 19, and everything else that readers compare, as text. Docs and the matrix print it.
-    pub fn own_rows(&self) -> Vec<(&'static str, String)> {
-        let said = |text: &str| if text.is_empty() { "not said".to_owned() } else { text.to_owned() };
-        let placement: Vec<_> = self.placement.iter().map(|field| field.as_str()).collect();
-        let states: Vec<_> = self.states.iter().map(|state| format!("{state:?}")).collect();
-        let yes_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
-        vec![
-            (Mobility::KEY, self.mobility.to_string()),
-            (DeleteBinding::KEY, self.delete_binding.to_string()),
-            ("visible-placeholder", yes_no(self.visible_placeholder)),
-            ("late-failures", yes_no(self.late_failures)),
-            ("listing-max-age", format!("{:?}", self.listing_max_age)),
-            (WatchSupport::KEY, self.watch.to_string()),
-            ("placement", if placement.is_empty() { "none".to_owned() } else { placement.join(", ") }),
-            ("cloud-init", self.cloud_init.to_string()),
-            ("access", self.access.to_string()),
-            ("port", self.port.to_string()),
-            ("states", states.join(", ")),
-            ("check-target", self.check_target.to_owned()),
-            ("check-details", self.check_details.join(", ")),
-            ("settle", format!("{:?}", self.settle)),
-            ("id", self.id_pattern.to_owned()),
-            ("reachable-from", said(self.reachable_from)),
-            ("distinct-egress", said(self.distinct_egress)),
-        ]
     }
 
     /// The kind of call with that name.
