@@ -128,8 +128,8 @@ pub enum Check {
         /// Runs one.
         run: PlanRunFn,
     },
-    /// By random sequences, whose seeds are derived from the run's.
-    Model(RunFn),
+    /// By random sequences, whose seeds are derived from the run's; a plan's variant holds one.
+    Model(PlanRunFn),
     /// By the compiler: the wrong program does not build. The text names the doctest.
     ByType(&'static str),
 }

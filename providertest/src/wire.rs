@@ -12,7 +12,7 @@ use std::{
 use provider_api::{CallId, OperationId};
 
 use crate::{
-    faults::{Answer, Call, CallerThen, Effect, Fault},
+    faults::{Answer, Call, CallerThen, Effect, Fault, Match},
     ledger::{Ledger, Ticket},
 };
 
@@ -63,6 +63,12 @@ struct State {
     calls: Vec<Call>,
     counts: BTreeMap<(Option<OperationId>, String), u32>,
     armed: Vec<(Fault, u32)>,
+    /// A fault for the how-manieth call of an operation, whatever its kind.
+    armed_nth: Option<(OperationId, u32, Box<dyn FnOnce(Match) -> Fault + Send>)>,
+    /// How many calls each operation has made.
+    per_operation: BTreeMap<OperationId, u32>,
+    hits: usize,
+    landed: bool,
     late: Vec<Late>,
     conditions: BTreeMap<String, Condition>,
     latency: Duration,
@@ -140,6 +146,30 @@ impl Wire {
         self.lock().armed.extend(faults.into_iter().map(|fault| (fault, 0)));
     }
 
+    /// Arms a fault for the `nth` call of an operation, counted from 0 over all kinds; random sequences aim so.
+    pub(crate) fn arm_nth(&self, operation: OperationId, nth: u32, fault: impl FnOnce(Match) -> Fault) {
+        // The match is filled in when the call is met; what else the fault says is fixed now.
+        let Fault { effect, answer, caller, repeats, .. } =
+            fault(Match { operation: operation.0, kind: String::new(), nth: 0 });
+        let fault = move |at| Fault { at, effect, answer, caller, repeats };
+        self.lock().armed_nth = Some((operation, nth, Box::new(fault)));
+    }
+
+    /// How many calls have met a fault so far.
+    pub(crate) fn hits(&self) -> usize {
+        self.lock().hits
+    }
+
+    /// Whether an effect is still to land.
+    pub(crate) fn has_late(&self) -> bool {
+        !self.lock().late.is_empty()
+    }
+
+    /// Whether an effect has landed late since this was last asked.
+    pub(crate) fn landed_late(&self) -> bool {
+        std::mem::take(&mut self.lock().landed)
+    }
+
     /// The armed faults that no call has met.
     pub fn missed(&self) -> Vec<Fault> {
         self.lock().armed.iter().filter(|(_, hits)| *hits == 0).map(|(fault, _)| fault.clone()).collect()
@@ -147,7 +177,9 @@ impl Wire {
 
     /// Takes all faults away, met or not.
     pub fn disarm(&self) {
-        self.lock().armed.clear();
+        let mut state = self.lock();
+        state.armed.clear();
+        state.armed_nth = None;
     }
 
     /// Every call so far, in the order of arrival.
@@ -162,13 +194,14 @@ impl Wire {
 
     /// Lets late effects land whose operation began before `now`; all of them when `now` is `None`.
     pub fn land(&self, now: Option<OperationId>) -> usize {
-        let due = {
+        let due: Vec<Late> = {
             let mut state = self.lock();
-            let (due, later) = state.late.drain(..).partition(|late| now.is_none() || late.operation < now);
+            let (due, later): (Vec<_>, Vec<_>) =
+                state.late.drain(..).partition(|late| now.is_none() || late.operation < now);
             state.late = later;
+            state.landed |= !due.is_empty();
             due
         };
-        let due: Vec<Late> = due;
         let count = due.len();
         for late in due {
             (late.effect)();
@@ -221,6 +254,15 @@ impl Wire {
             *hits += 1;
             fault.clone()
         });
+        let fault = fault.or_else(|| {
+            let operation = operation?;
+            let count = state.per_operation.entry(operation).or_default();
+            *count += 1;
+            let index = *count - 1;
+            let (_, _, fault) = state.armed_nth.take_if(|(at, nth, _)| *at == operation && *nth == index)?;
+            Some(fault(Match { operation: operation.0, kind: incoming.kind.to_string(), nth }))
+        });
+        state.hits += usize::from(fault.is_some());
         state.calls.push(Call {
             operation,
             kind: incoming.kind.to_string(),

@@ -19,6 +19,7 @@ use crate::{
     ledger::Ledger,
     report::{BackendKind, Evidence},
     rule::{Check, Checked, Rule, RunFn, Stop},
+    rules::model::Sequence,
     wire::Wire,
     world::{Opening, World},
 };
@@ -27,6 +28,9 @@ use crate::{
 const WATCHDOG: Duration = Duration::from_secs(60);
 /// A case on a real backend may take its time.
 const REAL_WATCHDOG: Duration = Duration::from_secs(1_800);
+
+/// How many smaller sequences are tried for one that breaks a rule.
+const SHRINKS: usize = 300;
 
 /// Which code of a rule a case runs.
 pub(super) enum Kind {
@@ -123,11 +127,41 @@ pub(super) fn run(
     outcome
 }
 
-fn case(options: &Options, setup: &Setup, rule: &Rule, kind: &Kind) -> Case {
-    let index = if let Kind::Planned(index, _) = kind { *index } else { usize::MAX };
+/// Runs one random sequence; one that breaks the rule is made as small as it can be and still break it.
+pub(super) fn sequence(
+    harness: &Arc<dyn Harness>,
+    options: &Options,
+    setup: &Arc<Setup>,
+    rule: &'static Rule,
+    index: usize,
+) -> Outcome {
+    let mut sequence = Sequence::of(seed(options, setup, rule, index));
+    let play =
+        |sequence: &Sequence| run(harness, options, setup, rule, Kind::Planned(index, sequence.plan()));
+    let mut worst = play(&sequence);
+    let mut left = SHRINKS;
+    let mut smaller = worst.is_red() && sequence.simplify();
+    while smaller && left > 0 {
+        left -= 1;
+        let outcome = play(&sequence);
+        let red = outcome.is_red();
+        if red {
+            worst = outcome;
+        }
+        smaller = if red { sequence.simplify() } else { sequence.complicate() };
+    }
+    worst
+}
+
+fn seed(options: &Options, setup: &Setup, rule: &Rule, index: usize) -> u64 {
     let mut hasher = DefaultHasher::new();
     (options.seed, setup.name, rule.id, index).hash(&mut hasher);
-    let seed = hasher.finish();
+    hasher.finish()
+}
+
+fn case(options: &Options, setup: &Setup, rule: &Rule, kind: &Kind) -> Case {
+    let index = if let Kind::Planned(index, _) = kind { *index } else { usize::MAX };
+    let seed = seed(options, setup, rule, index);
     let ledger = Ledger::default();
     let clock: Arc<dyn Clock> = match options.backend {
         BackendKind::Fake => Arc::new(CaseClock::new(ledger.clone())),
@@ -174,8 +208,11 @@ async fn play(
             derive(&mut world).await.map(|derived| plans = derived)
         }
         (Kind::Planned(_, plan), Check::Sweep { run, .. }) => run(&mut world, plan).await,
-        (_, Check::Case(check) | Check::Decorated(check) | Check::Model(check)) => check(&mut world).await,
-        (_, Check::Sweep { .. } | Check::ByType(_)) => Err(Stop::Error("the rule has no such case".into())),
+        (Kind::Planned(_, plan), Check::Model(run)) => run(&mut world, plan).await,
+        (_, Check::Case(check) | Check::Decorated(check)) => check(&mut world).await,
+        (_, Check::Sweep { .. } | Check::Model(_) | Check::ByType(_)) => {
+            Err(Stop::Error("the rule has no such case".into()))
+        }
     };
     let result = result.and_then(|()| judge(&world, kind, &plans));
     let evidence = match &result {

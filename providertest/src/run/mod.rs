@@ -16,6 +16,7 @@ use crate::{
     harness::{Harness, Setup},
     report::{BackendKind, CONTRACT, Report, RuleReport, SCHEMA, SetupReport},
     rule::{Applies, Check, Rule},
+    rules::model::SEQUENCES,
     saboteur::{HONEST, Saboteur},
 };
 
@@ -101,6 +102,8 @@ enum Work {
     First,
     /// Plans of its sweep, counted from the first number.
     Plans(usize, Vec<FaultPlan>),
+    /// One random sequence, by number.
+    Sequence(usize),
 }
 
 /// Runs rules and reports.
@@ -133,6 +136,10 @@ fn first_jobs(setups: &[Arc<Setup>], rules: &[&'static Rule]) -> Vec<Job> {
     jobs
 }
 
+fn sequences(setup: usize, rule: usize) -> Vec<Job> {
+    (0..SEQUENCES).map(|index| Job { setup, rule, work: Work::Sequence(index) }).collect()
+}
+
 struct Run<'r> {
     harness: &'r Arc<dyn Harness>,
     options: &'r Options,
@@ -153,6 +160,10 @@ impl Run<'_> {
                     let more = self.first(job.setup, job.rule, setup, rule);
                     self.progress.more(more.len());
                     self.queue.add(more);
+                }
+                Work::Sequence(index) => {
+                    let outcome = case::sequence(self.harness, self.options, setup, rule, index);
+                    self.add(job.setup, job.rule, outcome);
                 }
                 Work::Plans(first, plans) => {
                     for (index, plan) in plans.into_iter().enumerate() {
@@ -179,6 +190,10 @@ impl Run<'_> {
             (false, Check::Sweep { .. }, _) => match &self.options.plan {
                 Some(plan) => Kind::Planned(0, plan.clone()),
                 None => Kind::Plans,
+            },
+            (false, Check::Model(_), _) => match &self.options.plan {
+                Some(plan) => Kind::Planned(0, plan.clone()),
+                None => return sequences(setup_at, rule_at),
             },
             (false, _, _) => Kind::Whole,
         };

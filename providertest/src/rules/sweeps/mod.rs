@@ -4,7 +4,7 @@ mod create;
 mod delete;
 mod get;
 mod list;
-mod verbs;
+pub(super) mod verbs;
 
 use crate::rule::Rule;
 

@@ -19,7 +19,11 @@ use crate::{
 const TRIES: usize = 12;
 
 /// Runs one operation under a plan's faults; a restart is carried out.
-pub(super) async fn faulted<T, F>(w: &mut World, plan: &FaultPlan, operation: F) -> Checked<Option<T>>
+pub(in crate::rules) async fn faulted<T, F>(
+    w: &mut World,
+    plan: &FaultPlan,
+    operation: F,
+) -> Checked<Option<T>>
 where
     T: Send + 'static,
     F: FnOnce(&World) -> BoxFuture<'static, T>,
@@ -49,7 +53,10 @@ where
 }
 
 /// Creates until it succeeds, and the instance runs; what landed late is then settled by one create more.
-pub(super) async fn creates_in_the_end(w: &mut World, request: &CreateRequest) -> Checked<ProviderId> {
+pub(in crate::rules) async fn creates_in_the_end(
+    w: &mut World,
+    request: &CreateRequest,
+) -> Checked<ProviderId> {
     let id = create_until_done(w, request).await?;
     let id = match w.wire().land(None) {
         0 => id,
@@ -80,7 +87,7 @@ async fn create_until_done(w: &World, request: &CreateRequest) -> Checked<Provid
 }
 
 /// Deletes until `get` proves the instance gone.
-pub(super) async fn deletes_in_the_end(w: &World, id: &ProviderId) -> Checked {
+pub(in crate::rules) async fn deletes_in_the_end(w: &World, id: &ProviderId) -> Checked {
     let mut last = String::new();
     for _ in 0..TRIES * 4 {
         match w.delete(id).await? {
@@ -100,7 +107,7 @@ pub(super) async fn deletes_in_the_end(w: &World, id: &ProviderId) -> Checked {
 }
 
 /// One round of the collector for one owner: deletes what is listed for it, then the leftovers under its name.
-pub(super) async fn collect(w: &World, request: &CreateRequest) -> Checked {
+pub(in crate::rules) async fn collect(w: &World, request: &CreateRequest) -> Checked {
     let listing = w.lists().await?;
     for listed in listing.items.iter().filter(|listed| listed.uid == request.uid) {
         deletes_in_the_end(w, &listed.id).await?;
@@ -115,14 +122,14 @@ pub(super) async fn collect(w: &World, request: &CreateRequest) -> Checked {
 }
 
 /// Holds that nothing is left but what is shared.
-pub(super) async fn nothing_left(w: &World, when: &str) -> Checked {
+pub(in crate::rules) async fn nothing_left(w: &World, when: &str) -> Checked {
     let left = w.left().await?;
     hold!(left.is_empty(), "{when}, this is left: {}", names(&left));
     Ok(())
 }
 
 /// Holds that there is one instance of that name, marked, and nothing beside it that it does not need.
-pub(super) async fn one_whole_instance(w: &World, name: &Name) -> Checked {
+pub(in crate::rules) async fn one_whole_instance(w: &World, name: &Name) -> Checked {
     let instance = w.instance(name).await?;
     hold!(
         instance.marks.contains_key(provider_api::mark::UID),
@@ -136,7 +143,7 @@ pub(super) async fn one_whole_instance(w: &World, name: &Name) -> Checked {
 }
 
 /// Holds that every instance carries a mark.
-pub(super) async fn everything_marked(w: &World) -> Checked {
+pub(in crate::rules) async fn everything_marked(w: &World) -> Checked {
     let things = w.left().await?;
     let bare = things.iter().find(|thing| {
         thing.kind == ThingKind::Instance && !thing.marks.contains_key(provider_api::mark::INSTALLATION)
@@ -149,7 +156,7 @@ pub(super) async fn everything_marked(w: &World) -> Checked {
     Ok(())
 }
 
-pub(super) fn names(things: &[Thing]) -> String {
+pub(in crate::rules) fn names(things: &[Thing]) -> String {
     let name = |thing: &Thing| format!("{:?} {} ({})", thing.kind, thing.name, thing.native_state);
     things.iter().map(name).collect::<Vec<_>>().join(", ")
 }
