@@ -1,0 +1,11 @@
+//! The profile of the provider: what differs from the one that kvm2 starts from too.
+
+use provider_api::Profile;
+
+/// What the provider declares about itself.
+///
+/// A call here is one closure on a thread; libvirt's library gives no hints of changes without an event loop, and none is
+/// run.
+pub fn profile() -> Profile {
+    libvirt_model::base_profile("kvm")
+}
