@@ -1,5 +1,7 @@
 //! Faults as data: which call, what becomes of its effect, of its answer and of its caller.
 
+use std::fmt;
+
 use provider_api::{CallId, OperationId};
 use serde::{Deserialize, Serialize};
 
@@ -87,6 +89,27 @@ pub struct Fault {
     /// Whether later calls of that kind in the same operation are hit too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeats: bool,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.effect {
+            Effect::Never => "takes no effect",
+            Effect::Now => "takes effect",
+            Effect::AfterNextOperation => "takes effect after the next operation",
+        })?;
+        match self.caller {
+            CallerThen::Waits => match &self.answer {
+                Answer::Normal => f.write_str(", is answered"),
+                Answer::Native(id) => write!(f, ", is answered {id}"),
+                Answer::Reset => f.write_str(", the connection breaks"),
+                Answer::Silence => f.write_str(", is never answered"),
+            },
+            CallerThen::Dropped => f.write_str(", the caller goes away"),
+            CallerThen::Restarts => f.write_str(", the provider restarts"),
+        }?;
+        f.write_str(if self.repeats { ", and so for every later one" } else { "" })
+    }
 }
 
 /// What is done after the faults.

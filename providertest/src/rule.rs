@@ -18,6 +18,16 @@ pub enum Level {
     Should,
 }
 
+impl Level {
+    /// The level as reports spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Must => "MUST",
+            Self::Should => "SHOULD",
+        }
+    }
+}
+
 /// Who depends on a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,6 +44,19 @@ pub enum Caller {
     Everybody,
 }
 
+impl Caller {
+    /// The caller as reports spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reconciler => "reconciler",
+            Self::Collector => "collector",
+            Self::HealthMonitor => "health-monitor",
+            Self::Operator => "operator",
+            Self::Everybody => "everybody",
+        }
+    }
+}
+
 /// How much a rule costs to check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -44,6 +67,17 @@ pub enum Cost {
     Sweep,
     /// Many random cases.
     Model,
+}
+
+impl Cost {
+    /// The cost as reports spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fast => "fast",
+            Self::Sweep => "sweep",
+            Self::Model => "model",
+        }
+    }
 }
 
 /// Whether a rule's subject exists for a profile.

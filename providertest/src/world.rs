@@ -67,7 +67,7 @@ pub struct World {
     built: Built,
     operations: AtomicU64,
     uids: u64,
-    notes: Mutex<Vec<String>>,
+    notes: Mutex<Vec<(usize, String)>>,
 }
 
 /// What a world is opened from.
@@ -571,11 +571,12 @@ impl World {
 
     /// Writes a line into the case's story.
     pub fn note(&self, line: String) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        let after = self.wire().call_count();
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push((after, line));
     }
 
-    /// The case's story so far.
-    pub fn notes(&self) -> Vec<String> {
+    /// The case's story so far, each line with the number of calls that came before it.
+    pub fn notes(&self) -> Vec<(usize, String)> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     faults::{Call, FaultPlan},
     harness::{Case, Folder, Harness, Setup, Thing},
     ledger::Ledger,
-    report::{BackendKind, Evidence},
+    report::{BackendKind, Evidence, Step, StepKind},
     rule::{Check, Checked, Rule, RunFn, Stop},
     rules::model::Sequence,
     wire::Wire,
@@ -245,22 +245,35 @@ fn judge(world: &World, kind: &Kind, plans: &[FaultPlan]) -> Checked {
 }
 
 async fn evidence(world: &World, options: &Options, setup: &Setup, rule: &Rule, kind: &Kind) -> Evidence {
-    let mut calls = world.notes();
-    calls.extend(world.calls().iter().map(call_line));
+    let steps = steps(&world.calls(), &world.notes());
     let backend = match world.everything().await {
         Ok(things) => things.iter().map(thing_line).collect(),
         Err(stop) => vec![format!("it cannot be looked at: {stop}")],
     };
-    Evidence { calls, backend, replay: replay(options, setup, rule, kind), mend: rule.mend, more: 0 }
+    Evidence { steps, backend, replay: replay(options, setup, rule, kind), mend: rule.mend, more: 0 }
 }
 
-fn call_line(call: &Call) -> String {
+/// The calls in order, each line of the story where it was written.
+fn steps(calls: &[Call], notes: &[(usize, String)]) -> Vec<Step> {
+    let story = |text: &String| Step { kind: StepKind::Story, text: text.clone(), fault: None };
+    let mut notes = notes.iter().peekable();
+    let mut steps = Vec::new();
+    for (place, call) in calls.iter().enumerate() {
+        while let Some((_, text)) = notes.next_if(|(after, _)| *after <= place) {
+            steps.push(story(text));
+        }
+        steps.push(call_step(call));
+    }
+    steps.extend(notes.map(|(_, text)| story(text)));
+    steps
+}
+
+fn call_step(call: &Call) -> Step {
     let operation = call.operation.map_or_else(|| "-".to_owned(), |operation| operation.0.to_string());
-    let fault = call.fault.as_ref().map(|fault| {
-        format!("  <-- effect {:?}, answer {:?}, caller {:?}", fault.effect, fault.answer, fault.caller)
-    });
+    let fault = call.fault.as_ref().map(ToString::to_string);
     let Call { kind, subject, target, nth, .. } = call;
-    format!("operation {operation}: {kind}#{nth} {subject} on {target}{}", fault.unwrap_or_default())
+    let text = format!("operation {operation}: {kind}#{nth} {subject} on {target}");
+    Step { kind: StepKind::Call, text, fault }
 }
 
 fn thing_line(thing: &Thing) -> String {

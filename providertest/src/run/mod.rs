@@ -6,9 +6,12 @@ mod case;
 mod queue;
 mod tally;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
 
 use crate::{
@@ -109,6 +112,7 @@ enum Work {
 /// Runs rules and reports.
 pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progress) -> Report {
     case::hush_panics();
+    let started = Instant::now();
     let setups: Vec<Arc<Setup>> = harness
         .setups()
         .into_iter()
@@ -118,8 +122,16 @@ pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progres
     let tally = Tally::new(setups.len(), options.rules.len());
     let queue = Queue::new(first_jobs(&setups, &options.rules));
     progress.begin(setups.len() * options.rules.len());
-    let run =
-        Run { harness, options, progress, setups: &setups, tally, queue, stopped: AtomicBool::new(false) };
+    let run = Run {
+        started,
+        harness,
+        options,
+        progress,
+        setups: &setups,
+        tally,
+        queue,
+        stopped: AtomicBool::new(false),
+    };
     std::thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| run.work());
@@ -141,6 +153,7 @@ fn sequences(setup: usize, rule: usize) -> Vec<Job> {
 }
 
 struct Run<'r> {
+    started: Instant,
     harness: &'r Arc<dyn Harness>,
     options: &'r Options,
     progress: &'r dyn Progress,
@@ -247,10 +260,12 @@ impl Run<'_> {
                     .collect();
                 SetupReport {
                     name: setup.name.to_owned(),
+                    backend_version: setup.backend_version.clone(),
                     profile: setup
                         .profile
                         .axes()
                         .into_iter()
+                        .chain(setup.profile.own_rows())
                         .map(|(key, value)| (key.to_owned(), value))
                         .collect(),
                     verdict: tally::verdict(&rules, self.options),
@@ -272,6 +287,7 @@ impl Run<'_> {
                 .map(|setup| setup.backend_version.clone())
                 .unwrap_or_default(),
             seed: self.options.seed,
+            millis: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             verdict: tally::overall(setups.iter().map(|setup| &setup.verdict)),
             setups,
         }

@@ -1,8 +1,19 @@
-//! The result of a run: one structure, which every writer reads.
+//! The result of a run: one structure, which every writer reads. The writers are beside it, one file each; who runs
+//! rules and fills it in is in `run/`.
+
+pub mod console;
+pub mod file;
+pub mod html;
+pub mod json;
+pub mod junit;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod text;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::rule::{Caller, Level};
 
@@ -30,6 +41,8 @@ pub struct Report {
     pub backend_version: String,
     /// The seed of the run.
     pub seed: u64,
+    /// Wall time of the whole run.
+    pub millis: u64,
     /// The verdict over all setups.
     pub verdict: Verdict,
     /// One entry per setup.
@@ -71,8 +84,11 @@ pub enum Verdict {
 pub struct SetupReport {
     /// The setup's name.
     pub name: String,
-    /// The profile's axes.
-    pub profile: BTreeMap<String, String>,
+    /// The backend's version there.
+    pub backend_version: String,
+    /// The profile's rows, in the order of the contract.
+    #[serde(serialize_with = "as_map")]
+    pub profile: Vec<(String, String)>,
     /// The verdict.
     pub verdict: Verdict,
     /// How many rules have which status.
@@ -110,16 +126,38 @@ pub struct RuleReport {
 /// What was seen when a rule failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Evidence {
-    /// The calls in order, faults marked.
-    pub calls: Vec<String>,
+    /// What was done and which calls that made, in order.
+    pub steps: Vec<Step>,
     /// The state of the backend at the end.
     pub backend: Vec<String>,
-    /// The line that replays the case.
+    /// The line that replays the case; until the suite's binary has put its own name before them, the flags alone.
     pub replay: String,
     /// How a provider that breaks the rule is usually mended.
     pub mend: &'static str,
     /// How many further cases of the rule failed.
     pub more: usize,
+}
+
+/// One step of a case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// Whether it was a call on the wire, or a line of the case's story.
+    pub kind: StepKind,
+    /// What happened.
+    pub text: String,
+    /// The fault that hit the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// What a step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// A call on the wire.
+    Call,
+    /// A line of the case's story: an operation and its answer.
+    Story,
 }
 
 /// How a rule went. A skip is never a pass.
@@ -147,6 +185,11 @@ impl Status {
     pub const ALL: [Self; 7] =
         [Self::Pass, Self::Fail, Self::Unsupported, Self::Waived, Self::Blocked, Self::ByType, Self::Error];
 
+    /// Whether somebody has to mend something.
+    pub fn is_red(self) -> bool {
+        matches!(self, Self::Fail | Self::Error)
+    }
+
     /// The status as reports spell it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -159,4 +202,75 @@ impl Status {
             Self::Error => "error",
         }
     }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Verdict {
+    /// Whether nothing speaks against the provider.
+    pub fn is_good(&self) -> bool {
+        !matches!(self, Self::NotConformant)
+    }
+}
+
+impl std::fmt::Display for Verdict {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Conformant => f.write_str("conformant"),
+            Self::NoViolationFound { blocked } => write!(f, "no violation found, {blocked} blocked"),
+            Self::NotConformant => f.write_str("not conformant"),
+            Self::PartHolds { ran } => {
+                write!(
+                    f,
+                    "{ran} {} checked, and {}",
+                    plural(*ran, "rule"),
+                    if *ran == 1 { "it holds" } else { "all hold" }
+                )
+            }
+        }
+    }
+}
+
+impl RuleReport {
+    /// The part of the id before the dot.
+    pub fn group(&self) -> &'static str {
+        self.id.split('.').next().unwrap_or(self.id)
+    }
+
+    /// Where the rule stands in the published contract.
+    pub fn docs(&self) -> String {
+        format!("docs/contract.md#{}", self.id)
+    }
+}
+
+impl Report {
+    /// Puts the command that runs the suite before every line that replays a case.
+    pub fn replay_with(&mut self, command: &str) {
+        let rules = self.setups.iter_mut().flat_map(|setup| &mut setup.rules);
+        for evidence in rules.filter_map(|rule| rule.evidence.as_mut()) {
+            evidence.replay = format!("{command} {}", evidence.replay);
+        }
+    }
+
+    /// Every rule of every setup, with the setup's name.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, &RuleReport)> {
+        self.setups.iter().flat_map(|setup| setup.rules.iter().map(|rule| (setup.name.as_str(), rule)))
+    }
+}
+
+/// A word as it stands after a number.
+pub(crate) fn plural(count: usize, word: &str) -> String {
+    if count == 1 { word.to_owned() } else { format!("{word}s") }
+}
+
+fn as_map<S: Serializer>(pairs: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(pairs.len()))?;
+    for (key, value) in pairs {
+        map.serialize_entry(key, value)?;
+    }
+    map.end()
 }

@@ -1,0 +1,107 @@
+//! Puts a report into a file: whole or not at all.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// A report could not be written; the old file, if there was one, is as it was.
+#[derive(Debug, thiserror::Error)]
+#[error("the report {path} cannot be written: {source}", path = path.display())]
+pub struct Unwritable {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// Finds out before a long run whether a report can be written there at all.
+///
+/// # Errors
+/// [`Unwritable`] when it cannot.
+pub fn check(path: &Path) -> Result<(), Unwritable> {
+    let (partial, file) = begin(path)?;
+    drop(file);
+    fs::remove_file(&partial).map_err(|source| Unwritable { path: path.to_owned(), source })
+}
+
+/// Writes a file whole or not at all: beside it first, then in its place.
+///
+/// # Errors
+/// [`Unwritable`] when the folder is missing, the disk is full, or the path is not a file's.
+pub fn write(path: &Path, text: &str) -> Result<(), Unwritable> {
+    write_with(path, |file| file.write_all(text.as_bytes()))
+}
+
+fn write_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Unwritable> {
+    let (partial, mut file) = begin(path)?;
+    // The disk may notice only when it is asked to keep what it was given.
+    let written = fill(&mut file).and_then(|()| file.sync_all());
+    drop(file);
+    written.and_then(|()| fs::rename(&partial, path)).map_err(|source| {
+        // The first failure is the one to tell.
+        let _ = fs::remove_file(&partial);
+        Unwritable { path: path.to_owned(), source }
+    })
+}
+
+fn begin(path: &Path) -> Result<(PathBuf, File), Unwritable> {
+    let unwritable = |source| Unwritable { path: path.to_owned(), source };
+    if path.is_dir() {
+        return Err(unwritable(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")));
+    }
+    let name = path.file_name().ok_or_else(|| {
+        unwritable(io::Error::new(io::ErrorKind::InvalidInput, "the path does not name a file"))
+    })?;
+    let mut partial = std::ffi::OsString::from(".");
+    partial.push(name);
+    partial.push(format!(".{}.partial", std::process::id()));
+    let partial = path.with_file_name(partial);
+    let file = OpenOptions::new().write(true).create(true).truncate(true).open(&partial);
+    Ok((partial, file.map_err(unwritable)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_report_replaces_the_old_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.json");
+        check(&path).unwrap();
+        assert_eq!(names(folder.path()), [""; 0]);
+        write(&path, "old").unwrap();
+        write(&path, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(names(folder.path()), ["report.json"]);
+    }
+
+    #[test]
+    fn a_full_disk_leaves_the_old_report_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.json");
+        write(&path, "old").unwrap();
+        let full = |file: &mut File| {
+            file.write_all(b"half of i")?;
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        };
+        let error = write_with(&path, full).unwrap_err().to_string();
+        assert!(error.contains("report.json cannot be written: no storage space"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(names(folder.path()), ["report.json"]);
+    }
+
+    #[test]
+    fn a_missing_folder_or_a_folder_as_file_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("no/report.json");
+        assert!(check(&missing).unwrap_err().to_string().contains("No such file or directory"));
+        assert!(write(folder.path(), "x").unwrap_err().to_string().ends_with("it is a folder"));
+        assert!(check(Path::new("..")).is_err());
+    }
+}
