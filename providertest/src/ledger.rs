@@ -6,6 +6,7 @@
 //! sleeper fires. Whoever fires a sleeper does the bookkeeping, never the one that was woken.
 //!
 //! The clock that sleeps on it is in `clock.rs`, the loop that polls operations in `drive.rs`.
+// long: everything that may happen under the ledger's one lock, which is proven together or not at all
 
 use std::{
     collections::BTreeMap,

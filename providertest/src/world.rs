@@ -2,6 +2,7 @@
 //!
 //! A verb in the infinitive (`create`) answers with what the provider answered; one in the third person (`creates`)
 //! stops the check as broken when the provider failed.
+// long: all that a check may do to its case, in the one place where check authors look
 
 use std::{
     sync::{
