@@ -74,13 +74,15 @@ pub(crate) fn hand_on(command: &mut Command) -> Outcome {
     }
 }
 
-/// Runs it and returns what it printed; any exit but 0 means that it could not run.
+/// Runs it and returns what it printed; any exit but 0 means that it could not run, and its last words are told.
 pub(crate) fn read(command: &mut Command) -> Outcome<String> {
     let output = command.output().map_err(|error| not_started(command, &error))?;
     if !output.status.success() {
         let errors = String::from_utf8_lossy(&output.stderr);
-        let last = errors.trim().lines().last().unwrap_or("it said nothing").to_owned();
-        return Err(Stop::cannot(format!("`{}` failed with {}: {last}", line(command), how(output.status))));
+        let lines: Vec<_> = errors.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(3)..].join("; ");
+        let said = if last.is_empty() { "it said nothing" } else { &last };
+        return Err(Stop::cannot(format!("`{}` failed with {}: {said}", line(command), how(output.status))));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -161,7 +161,7 @@ impl Build {
         }
         let mut command = self.go(&["build", "-overlay"]);
         command.arg(&overlay).args(["-ldflags", &flags, "-o"]).arg(into);
-        run::check(command.args(PROGRAMS.map(|program| format!("./cmd/{program}"))))
+        run::read(command.args(PROGRAMS.map(|program| format!("./cmd/{program}")))).map(drop)
     }
 
     /// The reflect2 1.0.1 vendored there calls a runtime function with the signature from before Go 1.18 and corrupts

@@ -112,7 +112,8 @@ fn build(progress: &Progress) -> Outcome<PathBuf> {
             .env("GOFLAGS", "-modcacherw -buildvcs=false")
             .env("GOWORK", "off")
             .env("CGO_ENABLED", "0");
-        run::check(&mut command).map_err(|stop| {
+        // Go names every module that it downloads; only a failure is worth a line here.
+        run::read(&mut command).map_err(|stop| {
             Stop::cannot(format!(
                 "the servers could not be built: {}. It takes Go 1.26 and a Go module proxy; or set \
                  KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kubectl",
