@@ -24,15 +24,21 @@ pub(crate) fn command(flags: &flags::Conformance) -> Outcome {
     if provider == "all" {
         return all(&workspace, suite_flags);
     }
-    let package = package(provider)?;
-    if !workspace.has(package, Kind::Test, SUITE) {
-        let with_suite = names(with_suite(&workspace));
-        let with_suite = if with_suite.is_empty() { "none yet" } else { &with_suite };
-        return Err(Stop::cannot(format!(
-            "the provider `{provider}` has no conformance suite yet; providers that have one: {with_suite}"
-        )));
-    }
+    let package = package_with_suite(&workspace, provider)?;
     run(&workspace, package, suite_flags)
+}
+
+/// The package that has a provider's suite.
+pub(crate) fn package_with_suite(workspace: &Workspace, provider: &str) -> Outcome<&'static str> {
+    let package = package(provider)?;
+    if workspace.has(package, Kind::Test, SUITE) {
+        return Ok(package);
+    }
+    let with_suite = names(with_suite(workspace));
+    let with_suite = if with_suite.is_empty() { "none yet" } else { &with_suite };
+    Err(Stop::cannot(format!(
+        "the provider `{provider}` has no conformance suite yet; providers that have one: {with_suite}"
+    )))
 }
 
 /// The providers that have a suite, with their packages.
