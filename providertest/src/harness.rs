@@ -37,6 +37,15 @@ pub trait Harness: Send + Sync + 'static {
     /// When it cannot be had; the case is then an error, never a pass.
     async fn open(&self, setup: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError>;
 
+    /// The harness for the real backend that a config file describes.
+    ///
+    /// # Errors
+    /// When there is no such harness, or the file does not describe a backend.
+    fn real(&self, config: &Path) -> Result<Arc<dyn Harness>, HarnessError> {
+        let _ = config;
+        Err(HarnessError(format!("there is no harness for a real backend of {}", self.provider())))
+    }
+
     /// The rules that the provider leaves out, each with its reason. A waiver whose rule passes is an error.
     fn waivers(&self) -> &'static [(&'static str, &'static str)] {
         &[]

@@ -4,6 +4,7 @@
 //! about itself that it catches broken providers.
 
 pub mod capture;
+mod cli;
 pub mod clock;
 pub mod drive;
 pub mod faults;
@@ -19,3 +20,5 @@ pub mod saboteurs;
 pub mod sweep;
 pub mod wire;
 pub mod world;
+
+pub use cli::main;

@@ -8,7 +8,7 @@ pub mod json;
 pub mod junit;
 mod summary;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod text;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::rule::{Caller, Level};
 
-fn rule(id: &'static str, status: Status) -> RuleReport {
+pub(crate) fn rule(id: &'static str, status: Status) -> RuleReport {
     RuleReport {
         id,
         level: Level::Must,
@@ -20,7 +20,7 @@ fn rule(id: &'static str, status: Status) -> RuleReport {
     }
 }
 
-fn because(id: &'static str, status: Status, reason: &str) -> RuleReport {
+pub(crate) fn because(id: &'static str, status: Status, reason: &str) -> RuleReport {
     RuleReport { reason: Some(reason.into()), ..rule(id, status) }
 }
 
@@ -47,7 +47,7 @@ fn evidence() -> Evidence {
     }
 }
 
-fn setup(name: &str, verdict: Verdict, rules: Vec<RuleReport>) -> SetupReport {
+pub(crate) fn setup(name: &str, verdict: Verdict, rules: Vec<RuleReport>) -> SetupReport {
     let mut counts = BTreeMap::new();
     for rule in &rules {
         *counts.entry(rule.status).or_default() += 1;
@@ -64,7 +64,7 @@ fn setup(name: &str, verdict: Verdict, rules: Vec<RuleReport>) -> SetupReport {
     }
 }
 
-fn report(verdict: Verdict, setups: Vec<SetupReport>) -> Report {
+pub(crate) fn report(verdict: Verdict, setups: Vec<SetupReport>) -> Report {
     Report {
         schema: SCHEMA,
         contract: CONTRACT,

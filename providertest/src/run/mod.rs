@@ -17,7 +17,7 @@ use std::{
 use crate::{
     faults::FaultPlan,
     harness::{Harness, Setup},
-    report::{BackendKind, CONTRACT, Report, RuleReport, SCHEMA, SetupReport},
+    report::{BackendKind, CONTRACT, Report, SCHEMA, SetupReport},
     rule::{Applies, Check, Rule},
     rules::model::SEQUENCES,
     saboteur::{HONEST, Saboteur},
@@ -73,10 +73,10 @@ pub trait Progress: Sync {
     fn begin(&self, cases: usize);
     /// So many more have been derived.
     fn more(&self, cases: usize);
-    /// One is done.
-    fn case_done(&self);
-    /// All of a rule's are done.
-    fn rule_done(&self, setup: &str, rule: &RuleReport);
+    /// One of a rule's is done, and was red or not.
+    fn case_done(&self, rule: &'static Rule, red: bool);
+    /// All are done.
+    fn end(&self);
 }
 
 /// Hears and says nothing.
@@ -86,8 +86,8 @@ pub struct Silent;
 impl Progress for Silent {
     fn begin(&self, _: usize) {}
     fn more(&self, _: usize) {}
-    fn case_done(&self) {}
-    fn rule_done(&self, _: &str, _: &RuleReport) {}
+    fn case_done(&self, _: &'static Rule, _: bool) {}
+    fn end(&self) {}
 }
 
 /// How many plans of a sweep one thread takes at once.
@@ -107,6 +107,16 @@ enum Work {
     Plans(usize, Vec<FaultPlan>),
     /// One random sequence, by number.
     Sequence(usize),
+}
+
+impl Job {
+    /// How many cases it is.
+    fn cases(&self) -> usize {
+        match &self.work {
+            Work::First | Work::Sequence(_) => 1,
+            Work::Plans(_, plans) => plans.len(),
+        }
+    }
 }
 
 /// Runs rules and reports.
@@ -137,6 +147,7 @@ pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progres
             scope.spawn(|| run.work());
         }
     });
+    progress.end();
     run.report()
 }
 
@@ -171,7 +182,9 @@ impl Run<'_> {
                 _ if self.stopped.load(Ordering::Relaxed) => {}
                 Work::First => {
                     let more = self.first(job.setup, job.rule, setup, rule);
-                    self.progress.more(more.len());
+                    // A rule that plays sequences has no case of its own besides.
+                    let own = more.iter().any(|job| matches!(job.work, Work::Sequence(_)));
+                    self.progress.more(more.iter().map(Job::cases).sum::<usize>() - usize::from(own));
                     self.queue.add(more);
                 }
                 Work::Sequence(index) => {
@@ -185,7 +198,6 @@ impl Run<'_> {
                     }
                 }
             }
-            self.progress.case_done();
             self.queue.done();
         }
     }
@@ -237,6 +249,7 @@ impl Run<'_> {
         if outcome.is_red() && self.options.fail_fast {
             self.stopped.store(true, Ordering::Relaxed);
         }
+        self.progress.case_done(self.options.rules[rule], outcome.is_red());
         self.tally.add(setup, rule, outcome);
     }
 
@@ -252,11 +265,7 @@ impl Run<'_> {
                     .rules
                     .iter()
                     .enumerate()
-                    .map(|(index, rule)| {
-                        let report = self.tally.rule(at, index, rule, waivers);
-                        self.progress.rule_done(setup.name, &report);
-                        report
-                    })
+                    .map(|(index, rule)| self.tally.rule(at, index, rule, waivers))
                     .collect();
                 SetupReport {
                     name: setup.name.to_owned(),

@@ -1,0 +1,143 @@
+//! The binary as its users meet it: flags in, text and exit code out.
+
+use super::*;
+use crate::{
+    report::tests::{because, report, rule, setup},
+    rules,
+};
+
+fn flags(words: &[&str]) -> Flags {
+    Flags::try_parse_from(std::iter::once(&"conformance").chain(words)).expect("the flags are well formed")
+}
+
+fn refused(words: &[&str]) -> String {
+    match select::select(&flags(words)) {
+        Err(Refusal(why)) => why,
+        Ok(selection) => panic!("{words:?} selected {} rules", selection.rules.len()),
+    }
+}
+
+fn ids(words: &[&str]) -> Vec<&'static str> {
+    let selection = select::select(&flags(words)).expect("there are such rules");
+    selection.rules.iter().map(|rule| rule.id).collect()
+}
+
+#[test]
+fn the_flags_make_sense_to_clap() {
+    use clap::CommandFactory;
+    Flags::command().debug_assert();
+}
+
+#[test]
+fn unknown_ids_are_told_the_nearest() {
+    let why = refused(&["--rule", "create.idempotnt"]);
+    assert_eq!(
+        why,
+        "there is no rule \"create.idempotnt\"; did you mean create.idempotent? (--list shows all of them)"
+    );
+    assert!(refused(&["--group", "creat"]).contains("did you mean create?"));
+    assert!(refused(&["--rule", "zzz"]).contains("--list"));
+}
+
+#[test]
+fn plans_need_their_rule() {
+    let plan = r#"{"faults":[],"then":"repeat"}"#;
+    assert!(refused(&["--plan", plan]).contains("--plan needs the one --rule"));
+    assert!(refused(&["--plan", plan, "--rule", "create.idempotent"]).contains("has one case and no plans"));
+    assert_eq!(ids(&["--plan", plan, "--rule", "create.cancel-safe"]), ["create.cancel-safe"]);
+    let nonsense = Flags::try_parse_from(["conformance", "--plan", "nonsense"]).unwrap_err().to_string();
+    assert!(nonsense.contains("it is not a fault plan"), "{nonsense}");
+}
+
+#[test]
+fn selections_narrow_each_other() {
+    let all = rules::table().count();
+    let selection = select::select(&flags(&[])).unwrap();
+    assert!(selection.complete && selection.rules.len() == all);
+    let sweeps = ids(&["--sweep", "--group", "create"]);
+    assert!(sweeps.contains(&"create.cancel-safe") && !sweeps.contains(&"create.idempotent"));
+    assert!(refused(&["--sweep", "--rule", "create.idempotent"]).contains("no rule is left"));
+}
+
+#[test]
+fn what_cargo_test_passes_on_is_understood() {
+    let all = [
+        "--nocapture",
+        "--quiet",
+        "--test-threads",
+        "3",
+        "--format",
+        "pretty",
+        "--color",
+        "never",
+        "idempotent",
+    ];
+    assert!(ids(&all).contains(&"create.idempotent"));
+    assert_eq!(ids(&["--exact", "create.idempotent"]), ["create.idempotent"]);
+    assert!(!ids(&["--skip", "idempotent"]).contains(&"create.idempotent"));
+    // A filter for somebody else's tests leaves nothing, and that is no mistake.
+    let nothing = select::select(&flags(&["name_of_a_unit_test"])).unwrap();
+    assert!(nothing.rules.is_empty());
+    assert!(libtest::nothing(&nothing).contains(&format!("{} filtered out", nothing.left_out)));
+}
+
+#[test]
+fn rules_are_listed_for_readers_and_for_runners() {
+    let selection = select::select(&flags(&["--rule", "create.idempotent"])).unwrap();
+    let listed = print::list(&selection.rules);
+    assert!(
+        listed.starts_with("create.idempotent  MUST    fast   reconciler      Creating again"),
+        "{listed}"
+    );
+    assert_eq!(libtest::list(&selection, &flags(&[])), "create.idempotent: test\n");
+    assert_eq!(libtest::list(&selection, &flags(&["--ignored"])), "");
+}
+
+#[test]
+fn the_rule_table_has_every_rule_once() {
+    let table = print::rule_table();
+    for rule in rules::table() {
+        assert_eq!(table.matches(&format!("<a id=\"{}\">", rule.id)).count(), 1, "{}", rule.id);
+    }
+    let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+    assert!(table.lines().filter(|line| line.starts_with('|')).all(|line| columns(line) == 8));
+}
+
+#[test]
+fn exit_codes_and_the_line_for_runners_agree_with_the_report() {
+    let all = select::select(&flags(&[])).unwrap();
+    let part = select::select(&flags(&["--group", "create"])).unwrap();
+    let pass = || rule("create.idempotent", Status::Pass);
+    let blocked = || because("create.bounded", Status::Blocked, "no hand");
+    let fail = || because("create.bounded", Status::Fail, "too long");
+    let of = |verdict: Verdict, rules: Vec<_>| report(verdict.clone(), vec![setup("v1", verdict, rules)]);
+    let open = Verdict::NoViolationFound { blocked: 1 };
+    let cases = [
+        (Verdict::Conformant, vec![pass()], &all, Code::Good, "ok. 1 passed; 0 failed; 0 ignored"),
+        (Verdict::NotConformant, vec![pass(), fail()], &all, Code::Bad, "FAILED. 1 passed; 1 failed; 0 ignored"),
+        (Verdict::NotConformant, vec![pass(), blocked()], &all, Code::Bad, "FAILED. 1 passed; 0 failed; 1 ignored"),
+        (Verdict::NotConformant, vec![pass(), blocked()], &part, Code::LeftOut, "ok. 1 passed; 0 failed; 1 ignored"),
+        (open.clone(), vec![pass(), blocked()], &all, Code::Good, "ok. 1 passed; 0 failed; 1 ignored"),
+        (open, vec![pass(), blocked()], &part, Code::LeftOut, "ok. 1 passed; 0 failed; 1 ignored"),
+        (Verdict::NotConformant, vec![], &all, Code::Bad, "FAILED. 0 passed; 0 failed; 0 ignored"),
+    ];
+    for (verdict, rules, selection, expected, line) in cases {
+        let report = of(verdict, rules);
+        let code = code(&report, selection);
+        assert_eq!(code, expected, "{report:?}");
+        assert!(libtest::result(&report, code, selection).contains(line), "{line}");
+    }
+}
+
+#[test]
+fn a_rule_counts_once_over_all_setups() {
+    let unsupported = || because("create.bounded", Status::Unsupported, "declared absent, and found absent");
+    let setups = vec![
+        setup("v1", Verdict::Conformant, vec![rule("create.bounded", Status::Pass), unsupported()]),
+        setup("v2", Verdict::Conformant, vec![unsupported(), rule("create.idempotent", Status::Unsupported)]),
+    ];
+    let report = report(Verdict::Conformant, setups);
+    let selection = select::select(&flags(&[])).unwrap();
+    assert!(libtest::result(&report, Code::Good, &selection).contains("ok. 1 passed; 0 failed; 1 ignored"));
+    assert_eq!(libtest::lines(&report), "test create.bounded ... ok\ntest create.idempotent ... ignored, unsupported\n\n");
+}
