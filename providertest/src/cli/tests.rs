@@ -114,9 +114,27 @@ fn exit_codes_and_the_line_for_runners_agree_with_the_report() {
     let open = Verdict::NoViolationFound { blocked: 1 };
     let cases = [
         (Verdict::Conformant, vec![pass()], &all, Code::Good, "ok. 1 passed; 0 failed; 0 ignored"),
-        (Verdict::NotConformant, vec![pass(), fail()], &all, Code::Bad, "FAILED. 1 passed; 1 failed; 0 ignored"),
-        (Verdict::NotConformant, vec![pass(), blocked()], &all, Code::Bad, "FAILED. 1 passed; 0 failed; 1 ignored"),
-        (Verdict::NotConformant, vec![pass(), blocked()], &part, Code::LeftOut, "ok. 1 passed; 0 failed; 1 ignored"),
+        (
+            Verdict::NotConformant,
+            vec![pass(), fail()],
+            &all,
+            Code::Bad,
+            "FAILED. 1 passed; 1 failed; 0 ignored",
+        ),
+        (
+            Verdict::NotConformant,
+            vec![pass(), blocked()],
+            &all,
+            Code::Bad,
+            "FAILED. 1 passed; 0 failed; 1 ignored",
+        ),
+        (
+            Verdict::NotConformant,
+            vec![pass(), blocked()],
+            &part,
+            Code::LeftOut,
+            "ok. 1 passed; 0 failed; 1 ignored",
+        ),
         (open.clone(), vec![pass(), blocked()], &all, Code::Good, "ok. 1 passed; 0 failed; 1 ignored"),
         (open, vec![pass(), blocked()], &part, Code::LeftOut, "ok. 1 passed; 0 failed; 1 ignored"),
         (Verdict::NotConformant, vec![], &all, Code::Bad, "FAILED. 0 passed; 0 failed; 0 ignored"),
@@ -139,5 +157,8 @@ fn a_rule_counts_once_over_all_setups() {
     let report = report(Verdict::Conformant, setups);
     let selection = select::select(&flags(&[])).unwrap();
     assert!(libtest::result(&report, Code::Good, &selection).contains("ok. 1 passed; 0 failed; 1 ignored"));
-    assert_eq!(libtest::lines(&report), "test create.bounded ... ok\ntest create.idempotent ... ignored, unsupported\n\n");
+    assert_eq!(
+        libtest::lines(&report),
+        "test create.bounded ... ok\ntest create.idempotent ... ignored, unsupported\n\n"
+    );
 }

@@ -16,11 +16,16 @@ use crate::rule::Rule;
 
 /// Every rule, group by group.
 pub fn table() -> impl Iterator<Item = &'static Rule> {
+    let [create_sweeps, get_sweeps, delete_sweeps, list_sweeps] = sweeps::RULES;
     [
         create::RULES,
+        create_sweeps,
         get::RULES,
+        get_sweeps,
         delete::RULES,
+        delete_sweeps,
         list::RULES,
+        list_sweeps,
         errors::RULES,
         check::RULES,
         watch::RULES,
