@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use ipnet::IpNet;
 use provider_api::{
-    Catalogue, Clock, CreateRequest, Credentials, Name, Placement, Profile, ProviderType, Uid,
+    Catalogue, Clock, CreateRequest, Credentials, Name, Placement, Profile, ProviderType, Secret, Uid,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -143,6 +143,16 @@ pub trait Backend: Send + Sync {
 
     /// The parts that can fail on their own, as requests name them: hosts, zones, `apiserver`.
     fn targets(&self) -> Vec<String>;
+
+    /// The names of a check's entries, in any order: what can fail on its own as the check sees it.
+    fn checked(&self) -> Vec<String> {
+        self.targets()
+    }
+
+    /// What the provider is configured with and must not show: tokens, keys, passwords.
+    fn secrets(&self) -> Vec<Secret> {
+        Vec::new()
+    }
 
     /// Placements that config or catalogue can tell to be unsatisfiable, each with the field that is wrong.
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)>;
@@ -286,6 +296,10 @@ pub trait Hand: Send + Sync {
     /// Gives an instance these addresses, most trusted source first; none at all when empty.
     async fn set_addresses(&self, name: &Name, addresses: &[IpAddr]) -> Done {
         Err(Unable("set addresses"))
+    }
+    /// Puts these marks in the place of those that an instance carries.
+    async fn set_marks(&self, name: &Name, marks: &BTreeMap<String, String>) -> Done {
+        Err(Unable("change the marks of an instance"))
     }
     /// Lets an instance come up: what a kubelet, a boot or a scheduler would do in time.
     async fn bring_up(&self, name: &Name) -> Done {

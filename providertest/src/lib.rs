@@ -10,6 +10,7 @@ pub mod drive;
 pub mod faults;
 pub mod harness;
 pub mod ledger;
+pub mod look;
 pub mod memory;
 pub mod report;
 pub mod rule;

@@ -52,6 +52,8 @@ pub struct Profile {
     pub visible_placeholder: bool,
     /// How old an answer of `get` from a shared listing may be; zero where none is shared. At most 10 s.
     pub listing_max_age: Duration,
+    /// Whether the backend serves listings in pages (`list.all-pages`).
+    pub listing_pages: bool,
     pub watch: WatchSupport,
     pub placement: BTreeSet<PlacementField>,
     pub cloud_init: Delivery,
@@ -105,6 +107,7 @@ impl Profile {
             delete_binding: DeleteBinding::Incarnation,
             visible_placeholder: false,
             listing_max_age: Duration::ZERO,
+            listing_pages: false,
             watch: WatchSupport::None,
             placement: BTreeSet::new(),
             cloud_init: Delivery::Ignored,

@@ -47,6 +47,7 @@ impl Profile {
             ("visible-placeholder", yes_no(self.visible_placeholder)),
             ("late-failures", yes_no(self.late_failures)),
             ("listing-max-age", format!("{:?}", self.listing_max_age)),
+            ("listing-pages", yes_no(self.listing_pages)),
             (WatchSupport::KEY, self.watch.to_string()),
             ("placement", if placement.is_empty() { "none".to_owned() } else { placement.join(", ") }),
             ("cloud-init", self.cloud_init.to_string()),

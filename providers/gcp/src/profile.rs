@@ -34,6 +34,7 @@ pub fn profile() -> Profile {
     profile.delete_binding = DeleteBinding::Incarnation;
     profile.late_failures = true;
     profile.listing_max_age = Duration::from_secs(2);
+    profile.listing_pages = true;
     profile.placement =
         [PlacementField::Region, PlacementField::Zone, PlacementField::MachineType, PlacementField::Image]
             .into();

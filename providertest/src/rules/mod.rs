@@ -5,6 +5,7 @@ pub mod create;
 pub mod delete;
 pub mod errors;
 pub mod get;
+mod ids;
 pub mod list;
 pub mod model;
 pub mod observability;

@@ -1,0 +1,143 @@
+//! Which address get reports.
+
+use std::net::IpAddr;
+
+use futures::FutureExt;
+use provider_api::{Instance, Name, ProviderId, State, StateKind};
+use serde_json::json;
+
+use crate::{
+    broken, hold,
+    rule::{Caller, Check, Checked, Level, Rule, always},
+    world::{Tweaks, World},
+};
+
+pub(super) const RUNNING_HAS_ADDRESS: Rule = Rule {
+    id: "get.running-has-address",
+    level: Level::Must,
+    says: "Running always comes with an address: the type holds one.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::ByType("provider_api::State"),
+    absent: None,
+    mend: "Report Provisioning while there is no address.",
+};
+
+pub(super) const OWN_ADDRESS_ONLY: Rule = Rule {
+    id: "get.own-address-only",
+    level: Level::Must,
+    says: "The address is of the instance's own NIC: never loopback, link-local, unspecified, multicast, or of a \
+           bridge inside the guest.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| own_address(w).boxed()),
+    absent: None,
+    mend: "Pass every address through AddressPolicy, the source that the guest cannot forge first.",
+};
+
+/// Addresses that are nobody's own.
+const NOISE: [&str; 8] =
+    ["127.0.0.1", "169.254.7.7", "0.0.0.0", "224.0.0.9", "255.255.255.255", "::1", "fe80::7", "ff02::1"];
+/// The bridge that container programs make inside their guest.
+const BRIDGE: &str = "172.17.0.1";
+
+async fn own_address(w: &mut World) -> Checked {
+    let (request, id, instance) = w.running().await?;
+    let own = address(&instance)?;
+    hold!(
+        !NOISE.iter().map(|noise| parsed(noise)).any(|noise| noise == own),
+        "get {id} answered the address {own}, which is no instance's own"
+    );
+    for noise in NOISE.map(parsed) {
+        let state = with(w, &request.name, &id, &[noise]).await?;
+        hold!(
+            state.kind() == StateKind::Provisioning,
+            "{} has no address but {noise}, and get {id} answered {state:?}; Provisioning was due",
+            request.name
+        );
+    }
+    let mut all: Vec<IpAddr> = NOISE.map(parsed).into();
+    all.extend([own, parsed(BRIDGE)]);
+    let state = with(w, &request.name, &id, &all).await?;
+    hold!(
+        state == State::Running { address: own },
+        "among {all:?}, most trusted first, {own} is the instance's own, but get {id} answered {state:?}"
+    );
+    Ok(())
+}
+
+pub(super) const ADDRESS_FAMILY_AND_RANGES: Rule = Rule {
+    id: "get.address-family-and-ranges",
+    level: Level::Must,
+    says: "The address is of the configured family and, where they are set, inside the entry's addressRanges.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| family_and_ranges(w).boxed()),
+    absent: None,
+    mend: "Give the entry's AddressPolicy to whatever picks the address.",
+};
+
+async fn family_and_ranges(w: &mut World) -> Checked {
+    let (request, id, instance) = w.running().await?;
+    let own = address(&instance)?;
+    let name = &request.name;
+    // Documentation ranges, which no backend gives out.
+    let (other, six) = (parsed("203.0.113.9"), parsed("2001:db8::9"));
+
+    w.restart(&Tweaks::common("addressRanges", json!([format!("{own}/32")])))?;
+    let state = with(w, name, &id, &[other, own]).await?;
+    hold!(
+        state == State::Running { address: own },
+        "addressRanges has {own} alone; of {other} and {own}, get {id} answered {state:?}"
+    );
+    w.restart(&Tweaks::common("addressRanges", json!(["203.0.113.0/24"])))?;
+    let state = with(w, name, &id, &[own]).await?;
+    hold!(
+        state.kind() == StateKind::Provisioning,
+        "{own} lies outside of addressRanges, but get {id} answered {state:?}; Provisioning was due"
+    );
+    let state = with(w, name, &id, &[own, other]).await?;
+    hold!(
+        state == State::Running { address: other },
+        "of {own} and {other} only the second lies in addressRanges, but get {id} answered {state:?}"
+    );
+
+    w.restart(&Tweaks::common("addressFamily", "ipv6"))?;
+    let state = with(w, name, &id, &[own]).await?;
+    hold!(
+        state.kind() == StateKind::Provisioning,
+        "addressFamily is ipv6 and {} has {own} alone, but get {id} answered {state:?}",
+        name
+    );
+    let state = with(w, name, &id, &[own, six]).await?;
+    hold!(
+        state == State::Running { address: six },
+        "addressFamily is ipv6; of {own} and {six}, get {id} answered {state:?}"
+    );
+    w.restart(&Tweaks::common("addressFamily", "ipv4"))?;
+    let state = with(w, name, &id, &[six, own]).await?;
+    hold!(
+        state == State::Running { address: own },
+        "addressFamily is ipv4; of {six} and {own}, get {id} answered {state:?}"
+    );
+    Ok(())
+}
+
+/// What get answers while the instance has these addresses.
+async fn with(w: &World, name: &Name, id: &ProviderId, addresses: &[IpAddr]) -> Checked<State> {
+    w.note(format!("{name} has the addresses {addresses:?}"));
+    w.hand().set_addresses(name, addresses).await?;
+    w.catch_up().await;
+    Ok(w.gets(id).await?.state)
+}
+
+fn address(instance: &Instance) -> Checked<IpAddr> {
+    match instance.state {
+        State::Running { address } => Ok(address),
+        ref state => broken!("{} was to run, and is {state:?}", instance.id),
+    }
+}
+
+fn parsed(text: &str) -> IpAddr {
+    text.parse().expect("an address")
+}

@@ -1,0 +1,168 @@
+//! What get answers while an instance is deleted, and after.
+
+use futures::FutureExt;
+use provider_api::{Deleted, GetError, Profile, State, profile::DeleteReturn};
+
+use crate::{
+    broken, hold,
+    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    world::{Tweaks, World},
+};
+
+pub(super) const NOT_FOUND_AFTER_DELETE: Rule = Rule {
+    id: "get.not-found-after-delete",
+    level: Level::Must,
+    says: "Once an instance is gone, by delete or by somebody else's hand, get answers NotFound and goes on to.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| not_found_after_delete(w).boxed()),
+    absent: None,
+    mend: "Map the backend's own word for absent to NotFound, and keep no instance that it no longer shows.",
+};
+
+async fn not_found_after_delete(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    w.goes(&id).await?;
+    let left = w.instances(&request.name).await?;
+    hold!(left.is_empty(), "get {id} answered NotFound, but the observer still sees {}", request.name);
+    w.wait_a_while().await;
+    w.is_gone(&id, "a delete").await?;
+    w.restart(&Tweaks::default())?;
+    w.is_gone(&id, "a delete and a restart").await?;
+
+    let (request, id, _) = w.running().await?;
+    w.hand().remove(&request.name).await?;
+    w.catch_up().await;
+    w.is_gone(&id, "somebody else removed it").await
+}
+
+/// Whether a deletion can be seen in progress at all.
+fn deletion_shows(profile: &Profile) -> Applies {
+    when(profile.delete_return == DeleteReturn::ReturnsEarly || !profile.async_ops.is_empty())
+}
+
+/// Where deletions are never in progress, a delete ends with nothing there.
+async fn deletion_never_shows(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    let deleted = w.deletes(&id).await?;
+    hold!(
+        deleted == Deleted::Gone,
+        "the profile has no deletion that is seen in progress, but delete {id} answered {deleted:?}"
+    );
+    let left = w.instances(&request.name).await?;
+    hold!(left.is_empty(), "delete {id} answered Gone, but the observer still sees {}", request.name);
+    w.is_gone(&id, "a delete that answered Gone").await
+}
+
+pub(super) const VISIBLE_WHILE_DELETING: Rule = Rule {
+    id: "get.visible-while-deleting",
+    level: Level::Must,
+    says: "While its deletion is in progress, get keeps answering with the instance.",
+    caller: Caller::Reconciler,
+    applies: deletion_shows,
+    check: Check::Case(|w| visible_while_deleting(w).boxed()),
+    absent: Some(|w| deletion_never_shows(w).boxed()),
+    mend: "Answer NotFound only when the backend no longer shows the instance, not when its deletion has begun.",
+};
+
+async fn visible_while_deleting(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    begin_deletion(w, &request.name).await?;
+    let instance = w.gets(&id).await?;
+    w.is_of(&instance, &request, &id)?;
+    w.restart(&Tweaks::default())?;
+    let instance = w.gets(&id).await?;
+    w.is_of(&instance, &request, &id)?;
+    w.hand().finish_deletion(&request.name).await?;
+    w.catch_up().await;
+    w.is_gone(&id, "the deletion came to its end").await
+}
+
+pub(super) const DELETING_IS_NOT_RUNNING: Rule = Rule {
+    id: "get.deleting-is-not-running",
+    level: Level::Must,
+    says: "Once the backend shows that an instance is being deleted, get does not report it Running.",
+    caller: Caller::Reconciler,
+    applies: deletion_shows,
+    check: Check::Case(|w| deleting_is_not_running(w).boxed()),
+    absent: Some(|w| deletion_never_shows(w).boxed()),
+    mend: "Look at the backend's sign of a deletion before its state, and report Stopped under it.",
+};
+
+async fn deleting_is_not_running(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    begin_deletion(w, &request.name).await?;
+    let instance = w.gets(&id).await?;
+    hold!(
+        !matches!(instance.state, State::Running { .. }),
+        "the backend shows that {} is being deleted, but get {id} answered {:?}",
+        request.name,
+        instance.state
+    );
+    Ok(())
+}
+
+/// Begins a deletion by another hand; the observer must see it.
+async fn begin_deletion(w: &World, name: &provider_api::Name) -> Checked {
+    w.hand().begin_deletion(name).await?;
+    w.catch_up().await;
+    if w.instance(name).await?.deleting {
+        Ok(())
+    } else {
+        Err(Stop::Error(format!("the observer does not see that {name} is being deleted")))
+    }
+}
+
+pub(super) const FRESH_AFTER_OWN_WRITE: Rule = Rule {
+    id: "get.fresh-after-own-write",
+    level: Level::Must,
+    says: "After a create or delete of the same name, no answer of get is older than that.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| fresh_after_own_write(w).boxed()),
+    absent: None,
+    mend: "Note when each name was last written, and answer from a shared listing only when it is newer.",
+};
+
+async fn fresh_after_own_write(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    // Both answers are as fresh as can be when the delete comes, so that a shared one would still be given out.
+    w.lists().await?;
+    w.gets(&id).await?;
+    let deleted = w.deletes(&id).await?;
+    let before = w.instances(&request.name).await?.pop();
+    let answer = w.get(&id).await?;
+    match (before, answer) {
+        (None, Err(GetError::NotFound)) => {}
+        (None, Ok(instance)) => {
+            broken!(
+                "delete {id} answered {deleted:?} and left nothing, but get answered {:?}",
+                instance.state
+            )
+        }
+        (Some(thing), Ok(instance)) => hold!(
+            !(thing.deleting && matches!(instance.state, State::Running { .. })),
+            "delete {id} answered {deleted:?}, but get directly after it still answered {:?}",
+            instance.state
+        ),
+        (Some(_), Err(GetError::NotFound)) => {
+            let still = w.instances(&request.name).await?;
+            hold!(
+                still.is_empty(),
+                "delete {id} answered {deleted:?}; get answered NotFound of what still stands"
+            )
+        }
+        (_, Err(GetError::Failed(error))) => broken!("get {id} failed after delete: {error}"),
+    }
+    w.goes(&id).await?;
+    let again = w.creates(&request).await?;
+    // Here the delay is the backend's own, and declared.
+    let settle = w.profile().settle;
+    if !settle.is_zero() {
+        w.pass(settle).await;
+    }
+    match w.get(&again).await? {
+        Ok(instance) => w.is_of(&instance, &request, &again),
+        Err(error) => broken!("create answered {again}, but get directly after it failed: {error}"),
+    }
+}

@@ -1,0 +1,212 @@
+//! Whose instance get answers for: uid, creation time, marks, places.
+
+use futures::FutureExt;
+use provider_api::{GetError, Profile, State, StateKind, profile::Mobility};
+
+use crate::{
+    broken,
+    harness::Successor,
+    hold,
+    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    world::{Tweaks, World},
+};
+
+pub(super) const READS_BACK_UID_AND_CREATED_AT: Rule = Rule {
+    id: "get.reads-back-uid-and-created-at",
+    level: Level::Must,
+    says: "Get reads name, uid and creation time back from the backend, also after a restart.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| reads_back(w).boxed()),
+    absent: None,
+    mend: "Read uid and creation time from the mark or the backend's own record, never from memory or the clock.",
+};
+
+async fn reads_back(w: &mut World) -> Checked {
+    let clock = std::sync::Arc::clone(&w.case().clock);
+    let from = clock.now();
+    let (request, id) = w.created().await?;
+    let to = clock.now();
+    let first = w.gets(&id).await?;
+    w.is_of(&first, &request, &id)?;
+    w.wait_a_while().await;
+    w.restart(&Tweaks::default())?;
+    let later = w.gets(&id).await?;
+    w.is_of(&later, &request, &id)?;
+    let who = format!("get {id}, a while and a restart later,");
+    w.made_between(later.created_at, from, to, &who)?;
+    hold!(
+        first.created_at == later.created_at,
+        "get {id} first said that the instance was made at {:?}, then at {:?}",
+        first.created_at,
+        later.created_at
+    );
+    Ok(())
+}
+
+pub(super) const UNREADABLE_CREATED_AT_IS_NONE: Rule = Rule {
+    id: "get.unreadable-created-at-is-none",
+    level: Level::Must,
+    says: "A creation time that cannot be read is none, and the rest of the answer stands.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| unreadable_created_at(w).boxed()),
+    absent: None,
+    mend: "Parse the creation time into an Option, and put nothing in its place when that fails.",
+};
+
+async fn unreadable_created_at(w: &mut World) -> Checked {
+    let (request, id, before) = w.running().await?;
+    w.hand().spoil_created_at(&request.name).await?;
+    w.catch_up().await;
+    let instance = w.gets(&id).await?;
+    w.is_of(&instance, &request, &id)?;
+    hold!(
+        instance.created_at.is_none(),
+        "the creation time of {} cannot be read, but get {id} says {:?}",
+        request.name,
+        instance.created_at
+    );
+    hold!(
+        instance.state == before.state,
+        "with its creation time unreadable, get {id} answered {:?}, before {:?}",
+        instance.state,
+        before.state
+    );
+    Ok(())
+}
+
+pub(super) const UNKNOWN_AGE_IS_OLD: Rule = Rule {
+    id: "get.unknown-age-is-old",
+    level: Level::Must,
+    says: "An unknown creation time counts as older than anything: it is an Option, which one function ages.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::ByType("provider_api::Timestamp::age"),
+    absent: None,
+    mend: "Age every creation time by Timestamp::age.",
+};
+
+pub(super) const NEVER_ANOTHERS_DATA: Rule = Rule {
+    id: "get.never-anothers-data",
+    level: Level::Must,
+    says: "Where something else stands under the id now, get answers NotFound and shows nothing of it.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| never_anothers_data(w).boxed()),
+    absent: None,
+    mend: "Decide by name and mark, through Ownership::of, before anything else of what was read is used.",
+};
+
+async fn never_anothers_data(w: &mut World) -> Checked {
+    let (request, id, before) = w.running().await?;
+    let mine = w.instance(&request.name).await?;
+    w.hand().replace(&request.name, Successor::Foreign).await?;
+    w.catch_up().await;
+    let others = w.everything().await?;
+    if others.iter().any(|thing| thing.key == mine.key) {
+        return Err(Stop::Error(format!("the harness replaced {}, but it still stands", request.name)));
+    }
+    let moment = w.moment();
+    let others = w.snapshot().await?;
+    not_ours(w, &id, &format!("{before:?}"), "something without our mark stands there").await?;
+    w.restart(&Tweaks::default())?;
+    not_ours(w, &id, &format!("{before:?}"), "something without our mark stands there").await?;
+    w.untouched(moment, &others, "get").await
+}
+
+pub(super) const INHERITED_MARK_IS_NOT_OURS: Rule = Rule {
+    id: "get.inherited-mark-is-not-ours",
+    level: Level::Must,
+    says: "A whole mark under a name that does not belong to its uid is a copy's: get answers NotFound.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| inherited_mark(w).boxed()),
+    absent: None,
+    mend: "Count a mark only where the instance's own name is Name::from_uid of the uid in it.",
+};
+
+async fn inherited_mark(w: &mut World) -> Checked {
+    let (original, _, _) = w.running().await?;
+    let (copy, id, before) = w.running().await?;
+    let marks = w.instance(&original.name).await?.marks;
+    w.hand().set_marks(&copy.name, &marks).await?;
+    w.catch_up().await;
+    let why = format!("{} carries the mark of {}, as a copy of it would", copy.name, original.name);
+    not_ours(w, &id, &format!("{before:?}"), &why).await?;
+    w.restart(&Tweaks::default())?;
+    not_ours(w, &id, &format!("{before:?}"), &why).await
+}
+
+/// Holds that get does not take what stands at `id` for its own.
+async fn not_ours(w: &World, id: &provider_api::ProviderId, before: &str, why: &str) -> Checked {
+    match w.get(id).await? {
+        Err(GetError::NotFound) => Ok(()),
+        Ok(instance) => broken!("{why}, but get {id} answered {instance:?} (its own was {before})"),
+        Err(error) => broken!("{why}, but get {id} failed as {}: {error}; NotFound was due", error.class()),
+    }
+}
+
+pub(super) const FINDS_MOVED_INSTANCE: Rule = Rule {
+    id: "get.finds-moved-instance",
+    level: Level::Must,
+    says: "Where instances move, get finds one that was moved inside the provider's scope, under the id it has.",
+    caller: Caller::Reconciler,
+    applies: moves,
+    check: Check::Case(|w| finds_moved(w).boxed()),
+    absent: Some(|w| stays(w).boxed()),
+    mend: "Look an instance up by what moves with it, not by the place where it was made.",
+};
+
+fn moves(profile: &Profile) -> Applies {
+    when(profile.mobility == Mobility::Moves)
+}
+
+async fn finds_moved(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    let from = w.instance(&request.name).await?.target;
+    w.hand().relocate(&request.name).await?;
+    w.catch_up().await;
+    let to = w.instance(&request.name).await?.target;
+    if from == to {
+        return Err(Stop::Error(format!("the harness moved {}, but it still stands on {to}", request.name)));
+    }
+    for after in ["a move", "a move and a restart"] {
+        match w.get(&id).await? {
+            Ok(instance) => {
+                w.is_of(&instance, &request, &id)?;
+                hold!(
+                    instance.state.kind() == StateKind::Running,
+                    "after {after} from {from} to {to}, get {id} answered {:?}; it runs",
+                    instance.state
+                );
+            }
+            Err(error) => broken!("after {after} from {from} to {to}, get {id} failed: {error}"),
+        }
+        w.restart(&Tweaks::default())?;
+    }
+    Ok(())
+}
+
+/// Where instances do not move, each is found where it was made, and stays there.
+async fn stays(w: &mut World) -> Checked {
+    let mut made = Vec::new();
+    for placement in w.backend().placements() {
+        let mut request = w.request();
+        request.placement = placement;
+        let id = w.creates(&request).await?;
+        w.runs(&request.name, &id).await?;
+        let target = w.instance(&request.name).await?.target;
+        made.push((request, id, target));
+    }
+    w.wait_a_while().await;
+    w.restart(&Tweaks::default())?;
+    for (request, id, target) in made {
+        let instance = w.gets(&id).await?;
+        w.is_of(&instance, &request, &id)?;
+        hold!(matches!(instance.state, State::Running { .. }), "get {id} answered {:?}", instance.state);
+        let now = w.instance(&request.name).await?.target;
+        hold!(now == target, "the profile says that instances stay, but {id} moved from {target} to {now}");
+    }
+    Ok(())
+}

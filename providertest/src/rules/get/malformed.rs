@@ -1,0 +1,71 @@
+//! Ids that people have edited.
+
+use futures::FutureExt;
+use provider_api::{Class, GetError, ProviderId};
+
+use crate::{
+    broken,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    rules::ids,
+    world::World,
+};
+
+pub(super) const MALFORMED_ID_IS_PERMANENT: Rule = Rule {
+    id: "get.malformed-id-is-permanent",
+    level: Level::Must,
+    says: "For an id that it can never resolve, get answers Permanent without a backend call; it panics on no input.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| malformed(w).boxed()),
+    absent: None,
+    mend: "Parse the id strictly, name included, before anything else is done with it.",
+};
+
+async fn malformed(w: &mut World) -> Checked {
+    let (_, real, _) = w.running().await?;
+    let pattern = w.profile().id_pattern;
+    if ids::is_malformed(pattern, real.as_str()) {
+        broken!("create answered {real:?}, which the profile's pattern {pattern:?} does not write");
+    }
+    let before = w.snapshot().await?;
+    let moment = w.moment();
+    let mut runner = ids::runner(w.case().seed);
+    for _ in 0..ids::TRIES {
+        let mut text = ids::draw(&mut runner, &real);
+        let Err(mut worst) = judge(w, pattern, &real, &text).await else { continue };
+        // A shorter id that fails too makes a better report.
+        'search: loop {
+            for shorter in ids::shorter(&text) {
+                if let Err(stop @ Stop::Broken(_)) = judge(w, pattern, &real, &shorter).await {
+                    (text, worst) = (shorter, stop);
+                    continue 'search;
+                }
+            }
+            return Err(worst);
+        }
+    }
+    w.untouched(moment, &before, "get by edited ids").await
+}
+
+/// Holds what must hold for one id, malformed or not.
+async fn judge(w: &World, pattern: &str, real: &ProviderId, text: &str) -> Checked {
+    let moment = w.moment();
+    let id = ProviderId::new(text);
+    let answer = w.get(&id).await?;
+    let class = answer.as_ref().err().map(GetError::class);
+    if !ids::is_malformed(pattern, text) {
+        return match answer {
+            Ok(instance) if id != *real => broken!("get {text:?} answered {instance:?}, which is {real}"),
+            Ok(_) | Err(_) => Ok(()),
+        };
+    }
+    let shown: String = text.chars().take(120).collect();
+    match (class, w.cost(moment)) {
+        (Some(Class::Permanent), 0) => Ok(()),
+        (Some(Class::Permanent), calls) => {
+            broken!("get {shown:?} can never be resolved, but made {calls} backend calls")
+        }
+        (Some(class), _) => broken!("get {shown:?} can never be resolved, but failed as {class}"),
+        (None, _) => broken!("get {shown:?} can never be resolved, but answered {answer:?}"),
+    }
+}

@@ -1,0 +1,204 @@
+//! How the backend's states are reported.
+
+use futures::FutureExt;
+use provider_api::{
+    FailureClass, GetError, Instance, NativeState, Profile, ProviderId, Shown, State, StateKind,
+};
+
+use crate::{
+    broken,
+    harness::UNKNOWN_STATE,
+    hold,
+    rule::{Applies, Caller, Check, Checked, Level, Rule, always, when},
+    world::World,
+};
+
+pub(super) const NO_ADDRESS_IS_PROVISIONING: Rule = Rule {
+    id: "get.no-address-is-provisioning",
+    level: Level::Must,
+    says: "An instance that runs and has no address yet, or no longer, is Provisioning.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| no_address(w).boxed()),
+    absent: None,
+    mend: "Report Running only together with an address that was read just now.",
+};
+
+async fn no_address(w: &mut World) -> Checked {
+    let (request, id, instance) = w.running().await?;
+    let State::Running { address } = instance.state else { broken!("{id} does not run") };
+    w.hand().set_addresses(&request.name, &[]).await?;
+    w.catch_up().await;
+    let without = w.gets(&id).await?;
+    hold!(
+        without.state.kind() == StateKind::Provisioning,
+        "{} has no address, but get {id} answered {:?}",
+        request.name,
+        without.state
+    );
+    w.hand().set_addresses(&request.name, &[address]).await?;
+    w.catch_up().await;
+    let with = w.gets(&id).await?;
+    hold!(
+        with.state == State::Running { address },
+        "{} has the address {address} again, but get {id} answered {:?}",
+        request.name,
+        with.state
+    );
+    Ok(())
+}
+
+pub(super) const NATIVE_STATE_TABLE: Rule = Rule {
+    id: "get.native-state-table",
+    level: Level::Must,
+    says: "Every native state of the profile's table is reported as the table says.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| native_state_table(w).boxed()),
+    absent: None,
+    mend: "Read the table in one place, in get, and correct whichever of table and backend is wrong.",
+};
+
+async fn native_state_table(w: &mut World) -> Checked {
+    let rows = w.profile().native_states.clone();
+    hold!(!rows.is_empty(), "the profile lists no native state");
+    for row in rows {
+        let (id, answer) = in_state(w, row.native).await?;
+        match (row.shown, answer) {
+            (Shown::State(due), Ok(instance)) => {
+                let kind = instance.state.kind();
+                hold!(
+                    kind == due,
+                    "in native state {:?}, get {id} answered {kind:?}; {due:?} was due",
+                    row.native
+                );
+            }
+            (Shown::Failure(due), Err(GetError::Failed(error))) => {
+                let class = error.class();
+                hold!(
+                    class == due,
+                    "in native state {:?}, get {id} failed as {class:?}; {due:?} was due",
+                    row.native
+                );
+            }
+            (shown, Ok(instance)) => {
+                broken!(
+                    "in native state {:?}, get {id} answered {:?}; {shown} was due",
+                    row.native,
+                    instance.state
+                )
+            }
+            (shown, Err(error)) => {
+                broken!("in native state {:?}, get {id} failed: {error}; {shown} was due", row.native)
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) const UNKNOWN_STATE_IS_STOPPED: Rule = Rule {
+    id: "get.unknown-state-is-stopped",
+    level: Level::Must,
+    says: "A native state that the provider does not know is Stopped, with that state's name as the reason.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| unknown_state(w).boxed()),
+    absent: None,
+    mend: "End the match over native states with an arm that reports Stopped and quotes the state.",
+};
+
+async fn unknown_state(w: &mut World) -> Checked {
+    let (id, answer) = in_state(w, UNKNOWN_STATE).await?;
+    let state = match answer {
+        Ok(instance) => instance.state,
+        Err(error) => broken!("in a native state that it does not know, get {id} failed: {error}"),
+    };
+    hold!(
+        state.kind() == StateKind::Stopped,
+        "in native state {UNKNOWN_STATE:?}, which no table lists, get {id} answered {state:?}; Stopped was due"
+    );
+    let named = state
+        .reason()
+        .is_some_and(|reason| reason.code.contains(UNKNOWN_STATE) || reason.message.contains(UNKNOWN_STATE));
+    hold!(
+        named,
+        "get {id} answered {state:?}, whose reason does not name the native state {UNKNOWN_STATE:?}"
+    );
+    Ok(())
+}
+
+pub(super) const REASONS_REACH_THE_CALLER: Rule = Rule {
+    id: "get.reasons-reach-the-caller",
+    level: Level::Must,
+    says: "Where the table says that a native state comes with a reason, get's answer carries a code and a sentence.",
+    caller: Caller::Reconciler,
+    applies: some_reasons,
+    check: Check::Case(|w| reasons_reach_the_caller(w).boxed()),
+    absent: Some(|w| no_reasons(w).boxed()),
+    mend: "Put the backend's own code and text, or at least the native state, into the state's reason.",
+};
+
+fn some_reasons(profile: &Profile) -> Applies {
+    when(profile.native_states.iter().any(|row| row.reasoned))
+}
+
+async fn reasons_reach_the_caller(w: &mut World) -> Checked {
+    let reasoned = |row: &NativeState| row.reasoned;
+    let rows: Vec<_> = w.profile().native_states.iter().copied().filter(reasoned).collect();
+    for row in rows {
+        let (id, answer) = in_state(w, row.native).await?;
+        match answer {
+            Ok(instance) => {
+                let Some(reason) = instance.state.reason() else {
+                    broken!(
+                        "in native state {:?}, get {id} answered {:?}, without a reason",
+                        row.native,
+                        instance.state
+                    )
+                };
+                hold!(
+                    !reason.code.is_empty() && !reason.code.contains(char::is_whitespace),
+                    "in native state {:?}, get {id} gave the reason code {:?}, which is no word",
+                    row.native,
+                    reason.code
+                );
+                hold!(
+                    !reason.message.trim().is_empty(),
+                    "in native state {:?}, get {id} gave the reason {:?} without a sentence",
+                    row.native,
+                    reason.code
+                );
+            }
+            Err(GetError::Failed(error)) if error.class() != FailureClass::QuotaExceeded => {
+                hold!(
+                    !error.message().trim().is_empty(),
+                    "in native state {:?}, get {id} failed without a message",
+                    row.native
+                );
+            }
+            Err(error) => broken!("in native state {:?}, get {id} failed: {error}", row.native),
+        }
+    }
+    Ok(())
+}
+
+/// A table without reasons is true: no state comes with one.
+async fn no_reasons(w: &mut World) -> Checked {
+    for row in w.profile().native_states.clone() {
+        let (id, answer) = in_state(w, row.native).await?;
+        if let Some(reason) = answer.ok().as_ref().and_then(|instance| instance.state.reason()) {
+            broken!("the profile says that no native state comes with a reason, but get {id} gave {reason}")
+        }
+    }
+    Ok(())
+}
+
+/// A fresh running instance, put in a native state, and what get makes of it.
+async fn in_state(w: &mut World, native: &str) -> Checked<(ProviderId, Result<Instance, GetError>)> {
+    let (request, id, _) = w.running().await?;
+    w.note(format!("{} is put in native state {native:?}", request.name));
+    w.hand().set_native_state(&request.name, native).await?;
+    w.catch_up().await;
+    let answer = w.get(&id).await?;
+    Ok((id, answer))
+}
