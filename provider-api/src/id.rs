@@ -100,6 +100,17 @@ impl Grammar {
     }
 }
 
+impl Grammar {
+    /// Whether an id has this shape; what its fields may hold beyond that, its provider knows.
+    pub fn fits(&self, id: &ProviderId) -> bool {
+        let mut given = id.as_str().split('/');
+        let segments = self.0.split('/').all(|segment| {
+            given.next().is_some_and(|text| usable(text) && (is_field(segment) || segment == text))
+        });
+        segments && given.next().is_none()
+    }
+}
+
 /// Whether a text can stand as one segment of an id; config values that end up in ids are held to it.
 pub fn usable(segment: &str) -> bool {
     !segment.is_empty()
@@ -121,6 +132,7 @@ mod tests {
         #[test]
         fn parses_only_what_it_writes(text in ".{0,60}|hosts/[a-z/ ]{0,9}/domains/[a-z/]{0,9}") {
             let id = ProviderId::new(text);
+            assert_eq!(IDS.fits(&id), IDS.parse::<2>(&id).is_ok());
             if let Ok(fields) = IDS.parse::<2>(&id) {
                 assert_eq!(IDS.format(fields).unwrap(), id);
             }

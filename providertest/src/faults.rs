@@ -112,6 +112,14 @@ impl fmt::Display for Fault {
     }
 }
 
+impl Fault {
+    /// Instead of taking effect, that call of that operation is answered so; its caller waits.
+    pub fn answering(call: &Call, operation: u64, answer: Answer) -> Self {
+        let at = Match { operation, kind: call.kind.clone(), nth: call.nth };
+        Self { at, effect: Effect::Never, answer, caller: CallerThen::Waits, repeats: false }
+    }
+}
+
 /// What is done after the faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

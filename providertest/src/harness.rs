@@ -157,6 +157,11 @@ pub trait Backend: Send + Sync {
     /// Placements that config or catalogue can tell to be unsatisfiable, each with the field that is wrong.
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)>;
 
+    /// An image that the backend has and no catalogue names, as `allowedImagePrefixes` could let it through.
+    fn uncatalogued_image(&self) -> Option<String> {
+        None
+    }
+
     /// Removes what carries the case's tag from a real backend; a fake goes away with its case.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ pub mod rules;
 pub mod run;
 pub mod saboteur;
 pub mod saboteurs;
+pub mod seen;
 pub mod sweep;
 pub mod wire;
 pub mod world;
