@@ -26,6 +26,11 @@ impl DryRun {
         Self { calls: mine.iter().filter(keep).map(|call| (*call).clone()).collect() }
     }
 
+    /// The calls that are left of it.
+    pub fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
     /// Whether the operation made no call.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()

@@ -1,0 +1,109 @@
+//! Creates that find their own: on its way out, stopped, or half there.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use provider_api::{FailureClass, NativeState, Shown, State, StateKind};
+
+use super::verbs::fails;
+use crate::{
+    broken, hold,
+    rule::{Caller, Check, Checked, Level, Rule, always},
+    world::World,
+};
+
+pub(super) const NOT_WHILE_DELETING: Rule = Rule {
+    id: "create.not-while-deleting",
+    level: Level::Must,
+    says: "An instance that is being deleted is not adopted: create is Transient until the name is free.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| not_while_deleting(w).boxed()),
+    absent: None,
+    mend: "Look at the deletion's own sign (a timestamp, a task, a state) before you adopt.",
+};
+
+async fn not_while_deleting(w: &mut World) -> Checked {
+    let (request, _, _) = w.running().await?;
+    let leaving = w.instance(&request.name).await?;
+    w.hand().begin_deletion(&request.name).await?;
+    for _ in 0..2 {
+        fails(w, &request, FailureClass::Transient, "the instance of that name is being deleted").await?;
+        let still = w.instance(&request.name).await?;
+        hold!(still.key == leaving.key, "beside the instance that is being deleted there is {}", still.key);
+        hold!(still.deleting, "create ended the deletion of {}", request.name);
+    }
+    w.hand().finish_deletion(&request.name).await?;
+    let mut last = None;
+    for _ in 0..30 {
+        match w.create(&request).await? {
+            Ok(id) => {
+                let new = w.instance(&request.name).await?;
+                hold!(new.key != leaving.key, "create answered {id} for the instance that was deleted");
+                w.runs(&request.name, &id).await?;
+                return Ok(());
+            }
+            Err(error) if error.class() == FailureClass::Transient => last = Some(error),
+            Err(error) => broken!("create {} failed once the name was free: {error}", request.name),
+        }
+        w.pass(Duration::from_secs(5)).await;
+    }
+    broken!("create {} still fails though the name is free: {last:?}", request.name)
+}
+
+pub(super) const ADOPTS_OWN_PARTIAL: Rule = Rule {
+    id: "create.adopts-own-partial",
+    level: Level::Must,
+    says: "Its own instance is adopted in whatever state and brought to running, or the reason is reported.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| adopts_own_partial(w).boxed()),
+    absent: None,
+    mend: "After adopting, start what is stopped and resume what is paused; report what cannot be.",
+};
+
+async fn adopts_own_partial(w: &mut World) -> Checked {
+    for row in w.profile().native_states.clone() {
+        adopts(w, row).await?;
+    }
+    Ok(())
+}
+
+async fn adopts(w: &mut World, row: NativeState) -> Checked {
+    let (request, id, _) = w.running().await?;
+    let made = w.instance(&request.name).await?;
+    w.hand().set_native_state(&request.name, row.native).await?;
+    let found = format!("{} in the state {:?}", request.name, row.native);
+    let answer = w.create(&request).await?;
+    if let Some(other) = w.instances(&request.name).await?.iter().find(|thing| thing.key != made.key) {
+        broken!("create found {found}, and made {} beside it or in its place", other.key);
+    }
+    match answer {
+        Ok(adopted) if adopted != id => broken!("create found {found} by {id}, and answered {adopted}"),
+        Ok(_) => {}
+        // What lies in the table as an error, or cannot recover, may be reported so.
+        Err(error) => {
+            let plain = matches!(row.shown, Shown::State(StateKind::Running)) && !row.reasoned;
+            hold!(!plain && !error.message().is_empty(), "create found {found}, and failed: {error}");
+            return Ok(());
+        }
+    }
+    if matches!(row.shown, Shown::Failure(_)) {
+        return Ok(());
+    }
+    // A harness that needs no hand for it lacks that power rightly.
+    let _ = w.hand().bring_up(&request.name).await;
+    let mut state = w.gets(&id).await?.state;
+    for _ in 0..30 {
+        let reported =
+            matches!(&state, State::Stopped { reason: Some(_) } | State::Terminated { reason: Some(_) });
+        if reported || matches!(state, State::Running { .. }) {
+            return Ok(());
+        }
+        w.pass(Duration::from_secs(10)).await;
+        state = w.gets(&id).await?.state;
+    }
+    let on_its_way = matches!(row.shown, Shown::State(StateKind::Provisioning));
+    hold!(on_its_way, "create adopted {found}, and left it {state:?}, neither running nor with a reason");
+    Ok(())
+}

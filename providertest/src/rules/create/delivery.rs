@@ -1,0 +1,204 @@
+//! What of the request reaches the instance, and what is declared ignored and has no effect.
+
+use std::num::NonZeroU16;
+
+use futures::FutureExt;
+use provider_api::{
+    Access, CreateRequest, Credentials, Placement, Profile, Secret,
+    profile::{Delivery, PlacementField},
+};
+
+use crate::{
+    broken, hold,
+    rule::{Applies, Caller, Check, Checked, Level, Rule, when},
+    world::World,
+};
+
+pub(super) const CLOUD_INIT: Rule = Rule {
+    id: "create.delivers-cloud-init",
+    level: Level::Must,
+    says: "The user data reaches the instance byte for byte.",
+    caller: Caller::Operator,
+    applies: |profile| delivered(profile.cloud_init),
+    check: Check::Case(|w| delivers_cloud_init(w).boxed()),
+    absent: Some(|w| ignores_cloud_init(w).boxed()),
+    mend: "Carry bytes, not text: encode what the backend's format cannot hold, and trim, wrap and convert nothing.",
+};
+
+fn delivered(delivery: Delivery) -> Applies {
+    when(delivery == Delivery::Delivered)
+}
+
+/// What formats, templates and shells are tempted to change.
+const TRICKY: [&str; 4] = [
+    "\n# quotes \" ' ` and {{ .Values }} ${HOME} $(reboot) %s %2e \\n \\u0041 <a b=\"c\">&amp;</a> ]]>\n\n\n",
+    "\r\n# lines\tof\r\nDOS and a last one without its end   ",
+    "\n# gr\u{fc}\u{df}e \u{65e5}\u{672c} \u{1f980} e\u{301} \u{feff}\u{202e}\n",
+    "\n--==MIME==\nContent-Type: text/x-shellscript\n\n#!/bin/sh\n--==MIME==--\n",
+];
+
+async fn delivers_cloud_init(w: &mut World) -> Checked {
+    for tail in TRICKY {
+        let mut request = w.request();
+        let mut bytes = request.cloud_init.reveal().to_vec();
+        bytes.extend_from_slice(tail.as_bytes());
+        request.cloud_init = Secret::new(bytes);
+        w.creates(&request).await?;
+        exact(w, &request).await?;
+    }
+    let mut request = w.request();
+    request.cloud_init = Secret::new([request.cloud_init.reveal(), b"\n# \xff\xfe not UTF-8\n"].concat());
+    // A backend that cannot hold it may be the reason to refuse, never one to deliver something else.
+    if w.create(&request).await?.is_ok() {
+        exact(w, &request).await?;
+    }
+    Ok(())
+}
+
+async fn exact(w: &World, request: &CreateRequest) -> Checked {
+    let thing = w.instance(&request.name).await?;
+    let sent = request.cloud_init.reveal();
+    let Some(arrived) = thing.delivered.cloud_init else {
+        broken!("{} bytes of user data were sent, and nothing has reached {}", sent.len(), request.name)
+    };
+    if arrived != sent {
+        let at = arrived.iter().zip(sent).take_while(|(a, b)| a == b).count();
+        let (sent, arrived) = (sent.len(), arrived.len());
+        broken!("{sent} bytes of user data were sent, {arrived} arrived, and they differ from byte {at} on");
+    }
+    Ok(())
+}
+
+async fn ignores_cloud_init(w: &mut World) -> Checked {
+    let (request, id) = w.created().await?;
+    let mut other = w.request();
+    other.cloud_init = Secret::new(*b"\xff\xfe neither text nor YAML: [");
+    w.creates(&other).await?;
+    for request in [&request, &other] {
+        let thing = w.instance(&request.name).await?;
+        let bytes = thing.delivered.cloud_init.map(|bytes| bytes.len());
+        hold!(
+            bytes.is_none(),
+            "cloud-init is declared ignored, and {bytes:?} bytes have reached {}",
+            request.name
+        );
+    }
+    let mut changed = request.clone();
+    changed.cloud_init = other.cloud_init;
+    let again = w.creates(&changed).await?;
+    hold!(again == id, "cloud-init is declared ignored, and another one led from {id} to {again}");
+    Ok(())
+}
+
+pub(super) const ACCESS_AND_PORT: Rule = Rule {
+    id: "create.delivers-access-and-port",
+    level: Level::Must,
+    says: "The port, the allowed networks and the credentials reach the instance as the profile declares.",
+    caller: Caller::Operator,
+    applies: |profile| when(profile.access == Delivery::Delivered || profile.port == Delivery::Delivered),
+    check: Check::Case(|w| access_and_port(w).boxed()),
+    absent: Some(|w| access_and_port(w).boxed()),
+    mend: "Carry `access` and `port` from the request into what the instance is made from.",
+};
+
+async fn access_and_port(w: &mut World) -> Checked {
+    let Profile { access, port, .. } = w.profile().clone();
+    let mut request = w.request();
+    let credentials =
+        Credentials { username: "user-7".into(), password: Secret::new(*b"p:a\"s's $w{o}r<d> \\ %41 &amp;") };
+    let sources = ["192.0.2.0/24", "198.51.100.7/32"].map(|net| net.parse().expect("a network"));
+    request.port = NonZeroU16::new(8_123).expect("8123 is not zero");
+    request.access = Access { allowed_sources: sources.to_vec(), credentials: Some(credentials.clone()) };
+    w.creates(&request).await?;
+    let thing = w.instance(&request.name).await?;
+
+    let expected = (port == Delivery::Delivered).then_some(request.port.get());
+    let seen = thing.delivered.port;
+    hold!(seen == expected, "port is declared {port}: sent was {}, {seen:?} has reached it", request.port);
+
+    let mut seen = thing.delivered.allowed_sources.clone();
+    let mut expected = (access == Delivery::Delivered).then(|| sources.to_vec());
+    seen.as_mut().map(|nets| nets.sort());
+    expected.as_mut().map(|nets| nets.sort());
+    hold!(seen == expected, "access is declared {access}: sent was {sources:?}, {seen:?} has reached it");
+
+    let wrong = Credentials { password: Secret::new(*b"not the password"), ..credentials.clone() };
+    let admits = |credentials| w.backend().admits(&thing, credentials);
+    if access == Delivery::Delivered {
+        hold!(admits(&credentials) != Some(false), "the instance does not let its own user in");
+        hold!(admits(&wrong) != Some(true), "the instance lets a user in with a wrong password");
+    }
+    Ok(())
+}
+
+pub(super) const IGNORED_PLACEMENT: Rule = Rule {
+    id: "create.ignored-placement-has-no-effect",
+    level: Level::Must,
+    says: "A placement field that the profile does not name changes nothing, whatever stands in it.",
+    caller: Caller::Operator,
+    applies: |profile| when(FIELDS.iter().any(|field| !profile.placement.contains(field))),
+    check: Check::Case(|w| ignored_placement(w).boxed()),
+    absent: Some(|w| every_field_counts(w).boxed()),
+    mend: "Read only the placement fields that the profile declares.",
+};
+
+const FIELDS: [PlacementField; 4] =
+    [PlacementField::Region, PlacementField::Zone, PlacementField::MachineType, PlacementField::Image];
+const NONSENSE: &str = "no-such-thing-7";
+
+fn with(placement: &Placement, field: PlacementField) -> Placement {
+    let mut placement = placement.clone();
+    let slot = match field {
+        PlacementField::Region => &mut placement.region,
+        PlacementField::Zone => &mut placement.zone,
+        PlacementField::MachineType => &mut placement.machine_type,
+        PlacementField::Image => &mut placement.image,
+    };
+    *slot = Some(NONSENSE.to_owned());
+    placement
+}
+
+async fn ignored_placement(w: &mut World) -> Checked {
+    for field in FIELDS {
+        if w.profile().placement.contains(&field) {
+            continue;
+        }
+        let (mut request, id) = w.created().await?;
+        let plain = w.instance(&request.name).await?;
+        request.placement = with(&request.placement, field);
+        let what = format!("{} is declared ignored, and {NONSENSE:?} in it", field.as_str());
+        match w.create(&request).await? {
+            Ok(again) => hold!(again == id, "{what} led from {id} to {again}"),
+            Err(error) => broken!("{what} made create fail: {error}"),
+        }
+        w.goes(&id).await?;
+        if let Err(error) = w.create(&request).await? {
+            broken!("{what} made create fail: {error}");
+        }
+        let other = w.instance(&request.name).await?;
+        let differs = other.target != plain.target || other.references.len() != plain.references.len();
+        hold!(
+            !differs,
+            "{what} led from {} with {:?} to {} with {:?}",
+            plain.target,
+            plain.references,
+            other.target,
+            other.references
+        );
+    }
+    Ok(())
+}
+
+async fn every_field_counts(w: &mut World) -> Checked {
+    for field in FIELDS {
+        let mut request = w.request();
+        request.placement = with(&request.placement, field);
+        let made = w.create(&request).await?;
+        hold!(
+            made.is_err(),
+            "{} is declared as used, and {NONSENSE:?} in it makes no difference",
+            field.as_str()
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,221 @@
+//! What a create answers, and what its instance is known by.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use futures::FutureExt;
+use provider_api::{
+    CreateRequest, Error, Grammar, Mark, ProviderId, Wait, mark,
+    profile::{CreatedAt, GcMark},
+};
+
+use super::verbs::LATENCY;
+use crate::{
+    broken,
+    harness::{Shape, Thing, ThingKind},
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    rules::sweeps::verbs::nothing_left,
+    world::{Tweaks, World},
+};
+
+pub(super) const RETURNS_USABLE_ID: Rule = Rule {
+    id: "create.returns-usable-id",
+    level: Level::Must,
+    says: "The id that create answers has the declared shape, and get, list and delete know the instance by it.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| returns_usable_id(w).boxed()),
+    absent: None,
+    mend: "Write ids by the one grammar that get and delete parse them with.",
+};
+
+async fn returns_usable_id(w: &mut World) -> Checked {
+    let (request, id) = w.created().await?;
+    let pattern = w.profile().id_pattern;
+    hold!(Grammar::new(pattern).fits(&id), "create answered the id {:?}, which is no {pattern}", id.as_str());
+    let instance = w.gets(&id).await?;
+    hold!(instance.id == id, "get of {id} answered with the id {}", instance.id);
+    hold!(
+        instance.name == request.name && instance.uid == request.uid,
+        "get of {id} answered with the name {} and the uid {}, create was for {} and {}",
+        instance.name,
+        instance.uid,
+        request.name,
+        request.uid
+    );
+    let listing = w.lists().await?;
+    let listed = listing.items.iter().find(|item| item.name == request.name);
+    let listed = listed.map(|item| item.id.to_string());
+    hold!(listed.as_deref() == Some(id.as_str()), "create answered the id {id}, list has {listed:?}");
+    w.goes(&id).await?;
+    nothing_left(w, "after a delete by the id that create answered").await
+}
+
+pub(super) const IDEMPOTENT: Rule = Rule {
+    id: "create.idempotent",
+    level: Level::Must,
+    says: "Creating again answers with the same id, and there is one instance.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| idempotent(w).boxed()),
+    absent: None,
+    mend: "Derive the name from the request, look for it first, and adopt what carries your own mark.",
+};
+
+async fn idempotent(w: &mut World) -> Checked {
+    let (request, id) = w.created().await?;
+    let made = w.instance(&request.name).await?;
+    same(w, &request, &id, "the second create").await?;
+    w.runs(&request.name, &id).await?;
+    same(w, &request, &id, "a create of the running instance").await?;
+    w.restart(&Tweaks::default())?;
+    same(w, &request, &id, "a create by a new process").await?;
+    let now = w.instance(&request.name).await?;
+    hold!(now.key == made.key, "the instance {} was replaced by {}", made.key, now.key);
+    Ok(())
+}
+
+async fn same(w: &World, request: &CreateRequest, id: &ProviderId, which: &str) -> Checked {
+    let again = w.creates(request).await?;
+    hold!(*id == again, "{which} answered {again}, the first {id}");
+    w.instance(&request.name).await?;
+    Ok(())
+}
+
+pub(super) const ID_SELF_CONTAINED: Rule = Rule {
+    id: "create.id-self-contained",
+    level: Level::Must,
+    says: "The id holds all that get and delete need, whatever has become of the process, the request and the config.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| id_self_contained(w).boxed()),
+    absent: None,
+    mend: "Put the zone, host or number that was chosen into the id, and keep nothing about it in memory.",
+};
+
+async fn id_self_contained(w: &mut World) -> Checked {
+    let mut made = Vec::new();
+    for placement in w.backend().placements() {
+        let mut request = w.request();
+        request.placement = placement;
+        let id = w.creates(&request).await?;
+        let target = w.instance(&request.name).await?.target;
+        made.push((request, id, target));
+    }
+    let mut changed = Tweaks::common("maxInstances", 1);
+    changed.common.insert("maxConcurrentPerTarget".into(), 1.into());
+    w.restart(&changed)?;
+    for (request, id, target) in &made {
+        // The other targets may be gone from the config; a harness without that power changes less.
+        let others = w.backend().targets().into_iter().filter(|other| other != target);
+        let mut fewer = changed.clone();
+        fewer.shape = others.map(Shape::Without).collect();
+        if w.backend().block(&fewer.shape).is_ok() {
+            w.restart(&fewer)?;
+        }
+        let instance = w.gets(id).await?;
+        hold!(
+            instance.uid == request.uid,
+            "after a restart get of {id} answered with the uid {}",
+            instance.uid
+        );
+        w.goes(id).await?;
+        super::verbs::nothing_of(w, request, "after a restart and a delete by id").await?;
+    }
+    Ok(())
+}
+
+pub(super) const MARKS_FROM_FIRST_MOMENT: Rule = Rule {
+    id: "create.marks-from-first-moment",
+    level: Level::Must,
+    says: "An instance carries its whole mark from the first moment at which the backend shows it.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| marks_from_first_moment(w).boxed()),
+    absent: None,
+    mend: "Write the mark in the very call that makes the instance, or declare the placeholder that comes before it.",
+};
+
+async fn marks_from_first_moment(w: &mut World) -> Checked {
+    let request = w.request();
+    let provider = Arc::clone(w.provider());
+    let (over, seen) = (AtomicBool::new(false), AtomicUsize::new(0));
+    w.wire().set_latency(LATENCY);
+    let world = &*w;
+    let create = async {
+        let result = provider.create(&request).await;
+        over.store(true, Ordering::Release);
+        Ok(Some(result))
+    };
+    let watch = async {
+        while !over.load(Ordering::Acquire) {
+            seen.fetch_add(all_marked(world, &request).await?, Ordering::Relaxed);
+            world.case().clock.sleep(LATENCY / 4, Wait::Idle).await;
+        }
+        Ok::<Option<Result<ProviderId, Error>>, Stop>(None)
+    };
+    for ended in w.together(vec![create.boxed(), watch.boxed()]).await? {
+        match ended.done() {
+            Some(Err(stop)) => return Err(stop),
+            Some(Ok(Some(Err(error)))) => broken!("create {} failed: {error}", request.name),
+            _ => {}
+        }
+    }
+    w.wire().set_latency(std::time::Duration::ZERO);
+    let at_last = all_marked(w, &request).await?;
+    if seen.into_inner() + at_last == 0 {
+        return Err(Stop::Error(format!(
+            "the observer does not see {}, which the provider made",
+            request.name
+        )));
+    }
+    Ok(())
+}
+
+/// How many instances there are; every one must carry the request's whole mark.
+async fn all_marked(w: &World, request: &CreateRequest) -> Checked<usize> {
+    let profile = w.profile();
+    let mut count = 0;
+    for thing in w.everything().await? {
+        match thing.kind {
+            ThingKind::Instance => {
+                whole(w, request, &thing)?;
+                count += 1;
+            }
+            ThingKind::Placeholder => hold!(
+                profile.visible_placeholder,
+                "{} stands without a mark before it is an instance, and the profile declares no placeholder",
+                thing.name
+            ),
+            ThingKind::Secondary | ThingKind::Shared => {}
+        }
+    }
+    Ok(count)
+}
+
+fn whole(w: &World, request: &CreateRequest, thing: &Thing) -> Checked {
+    let Some(read) = Mark::read(|key| thing.marks.get(key).map(String::as_str)) else {
+        broken!("{} is visible without its whole mark; it carries {:?}", thing.name, thing.marks)
+    };
+    let installation = &w.context().identity.installation;
+    hold!(
+        read.uid == request.uid && read.installation == *installation,
+        "{} is marked for {} of {}, create was for {} of {installation}",
+        thing.name,
+        read.uid,
+        read.installation,
+        request.uid
+    );
+    let profile = w.profile();
+    let due = profile.created_at == CreatedAt::WrittenAtCreate && profile.gc_mark == GcMark::WrittenMetadata;
+    hold!(
+        !due || read.created_at.is_some(),
+        "{} is visible without the mark {}, which the profile says is written at create",
+        thing.name,
+        mark::CREATED_AT
+    );
+    Ok(())
+}

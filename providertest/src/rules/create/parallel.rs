@@ -1,0 +1,138 @@
+//! Creates that run at the same time.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use futures::{FutureExt, future::BoxFuture};
+use provider_api::{CreateRequest, Error, FailureClass, Provider, ProviderId, profile::PrimaryKey};
+
+use super::verbs::LATENCY;
+use crate::{
+    broken,
+    drive::Ended,
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    rules::sweeps::verbs::{nothing_left, one_whole_instance},
+    world::{Tweaks, World},
+};
+
+type Result = std::result::Result<ProviderId, Error>;
+
+pub(super) const CONCURRENT_SAME_NAME: Rule = Rule {
+    id: "create.concurrent-same-name",
+    level: Level::Must,
+    says: "Creates for one owner at the same time answer with one id, and make one instance.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| concurrent_same_name(w).boxed()),
+    absent: None,
+    mend: "Take the name's turn at the gate first, and let a name that the backend says is taken be looked at again.",
+};
+
+async fn concurrent_same_name(w: &mut World) -> Checked {
+    let request = w.request();
+    let one = Arc::clone(w.provider());
+    let first = at_once(w, [&one, &one, &one, &one].map(|provider| (provider, &request)).to_vec()).await?;
+    let mut ids = BTreeSet::new();
+    for result in first {
+        match result {
+            Ok(id) => ids.insert(id),
+            Err(error) => broken!("of four creates for {} at once one failed: {error}", request.name),
+        };
+    }
+    hold!(ids.len() == 1, "four creates for {} at once answered with {ids:?}", request.name);
+    one_whole_instance(w, &request.name).await?;
+    if let Some(id) = ids.first() {
+        w.runs(&request.name, id).await?;
+        w.goes(id).await?;
+    }
+    nothing_left(w, "after a delete of what four creates made").await?;
+    match w.profile().primary_key {
+        PrimaryKey::NameIsKey => two_processes(w).await,
+        // Without a key that both know, only the election of one leader keeps two processes apart.
+        PrimaryKey::AllocatedId => Ok(()),
+    }
+}
+
+/// A process that was paused and its successor know nothing of each other's gates.
+async fn two_processes(w: &mut World) -> Checked {
+    let request = w.request();
+    let one = Arc::clone(w.provider());
+    let two = w.build(&Tweaks::default())?.provider;
+    let results = at_once(w, vec![(&one, &request), (&two, &request)]).await?;
+    for result in &results {
+        match result {
+            Err(error) if error.class() != FailureClass::Transient => {
+                broken!("two processes created {} at once, and one answered: {error}", request.name)
+            }
+            _ => {}
+        }
+    }
+    let id = w.creates(&request).await?;
+    let other = results.into_iter().flatten().find(|answered| *answered != id);
+    hold!(
+        other.is_none(),
+        "two processes created {} at once and answered with {other:?} and {id}",
+        request.name
+    );
+    one_whole_instance(w, &request.name).await?;
+    w.runs(&request.name, &id).await?;
+    w.goes(&id).await?;
+    nothing_left(w, "after a delete of what two processes made").await
+}
+
+pub(super) const DISTINCT_NAMES_IN_PARALLEL: Rule = Rule {
+    id: "create.distinct-names-in-parallel",
+    level: Level::Must,
+    says: "Creates for different owners do not wait for each other, and each makes its own instance.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| distinct_names_in_parallel(w).boxed()),
+    absent: None,
+    mend: "Serialise by name and limit by target; hold no lock over a backend call that others need.",
+};
+
+async fn distinct_names_in_parallel(w: &mut World) -> Checked {
+    // One more than there are targets: two meet at one of them.
+    let count = (w.backend().targets().len() + 1).max(4);
+    let requests: Vec<CreateRequest> = (0..count).map(|_| w.request()).collect();
+    let provider = Arc::clone(w.provider());
+    let results = at_once(w, requests.iter().map(|request| (&provider, request)).collect()).await?;
+    let mut ids = BTreeSet::new();
+    for (request, result) in requests.iter().zip(results) {
+        let id = match result {
+            Ok(id) => id,
+            Err(error) => broken!("of {count} creates at once that of {} failed: {error}", request.name),
+        };
+        hold!(ids.insert(id.clone()), "{id} was answered for two owners");
+        let thing = w.instance(&request.name).await?;
+        let uid = thing.marks.get(provider_api::mark::UID);
+        hold!(
+            uid.is_some_and(|uid| uid == request.uid.as_str()),
+            "{} is marked with {uid:?}, its owner is {}",
+            request.name,
+            request.uid
+        );
+    }
+    if w.is_fake() {
+        let targets = w.backend().targets();
+        let peak = targets.iter().map(|target| w.wire().peak(target)).max().unwrap_or(0);
+        hold!(
+            peak > 1,
+            "{count} creates for different owners never had more than {peak} at one target at once"
+        );
+    }
+    Ok(())
+}
+
+/// Runs creates together, with answers that take long enough for them to overlap.
+async fn at_once(w: &World, creates: Vec<(&Arc<dyn Provider>, &CreateRequest)>) -> Checked<Vec<Result>> {
+    w.wire().set_latency(LATENCY);
+    let create = |(provider, request): (&Arc<dyn Provider>, &CreateRequest)| -> BoxFuture<'static, Result> {
+        let (provider, request) = (Arc::clone(provider), request.clone());
+        async move { provider.create(&request).await }.boxed()
+    };
+    let ended = w.together(creates.into_iter().map(create).collect()).await?;
+    w.wire().set_latency(Duration::ZERO);
+    let done = ended.into_iter().map(Ended::done).collect::<Option<_>>();
+    done.ok_or_else(|| Stop::Error("a create was dropped that nobody was to drop".into()))
+}

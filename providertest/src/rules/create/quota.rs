@@ -1,0 +1,132 @@
+//! Room: what the backend has, and what the config allows.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt, future::BoxFuture};
+use provider_api::{CreateRequest, Error, FailureClass, GetError, ProviderId, profile::Quota};
+
+use super::verbs::{LATENCY, calls_of_a_create, fails, meets, native_errors, nothing_of};
+use crate::{
+    broken,
+    drive::Ended,
+    faults::Answer,
+    harness::Planted,
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, always, when},
+    world::{Tweaks, World},
+};
+
+pub(super) const QUOTA_REPORTED: Rule = Rule {
+    id: "create.quota-reported",
+    level: Level::Must,
+    says: "Want of quota or capacity is QuotaExceeded with nothing made, and a create succeeds once there is room.",
+    caller: Caller::Reconciler,
+    applies: |profile| when(profile.quota == Quota::Detected),
+    check: Check::Case(|w| quota_reported(w).boxed()),
+    absent: Some(|w| no_quota(w).boxed()),
+    mend: "Classify the backend's codes for quota, capacity and stock-out as QuotaExceeded, late ones too.",
+};
+
+async fn quota_reported(w: &mut World) -> Checked {
+    let (first, id, _) = w.running().await?;
+    w.hand().set_quota(Some(1)).await?;
+    let again = w.creates(&first).await?;
+    hold!(again == id, "with the quota used up, a repeated create led from {id} to {again}");
+    let mut request = w.request();
+    let error = exceeds(w, &request).await?;
+    nothing_of(w, &request, "create answered QuotaExceeded").await?;
+    w.hand().set_quota(None).await?;
+    request.acknowledged_failure = error.failure().cloned();
+    let id = w.creates(&request).await?;
+    w.runs(&request.name, &id).await?;
+    Ok(())
+}
+
+/// Creates until QuotaExceeded is answered: a backend that accepts the call may tell only the next create.
+async fn exceeds(w: &World, request: &CreateRequest) -> Checked<Error> {
+    for _ in 0..30 {
+        match w.create(request).await? {
+            Err(error) if error.class() == FailureClass::QuotaExceeded => return Ok(error),
+            Err(error) => {
+                broken!("the quota is used up, and create answered {:?}: {error}", error.class())
+            }
+            Ok(id) => match w.get(&id).await? {
+                Ok(_) | Err(GetError::NotFound) => w.pass(Duration::from_secs(5)).await,
+                Err(error) => {
+                    broken!("the quota is used up, create answered {id}, and get of it failed: {error}")
+                }
+            },
+        }
+    }
+    broken!("the quota is used up, and no create of {} answered QuotaExceeded", request.name)
+}
+
+async fn no_quota(w: &mut World) -> Checked {
+    let calls = calls_of_a_create(w).await?;
+    for (call, native) in native_errors(w, &calls, |_| true)? {
+        let request = w.request();
+        let Some(met) = meets(w, request, &call, Answer::Native(native.id.into())).await? else { continue };
+        let class = met.result.err().map(|error| error.class());
+        hold!(
+            class != Some(FailureClass::QuotaExceeded),
+            "quota is declared absent, and {} on {} was answered as QuotaExceeded",
+            native.id,
+            call.kind
+        );
+    }
+    Ok(())
+}
+
+pub(super) const MAX_INSTANCES: Rule = Rule {
+    id: "create.max-instances",
+    level: Level::Must,
+    says: "No more than maxInstances exist, booting ones and those being made included; beyond it is QuotaExceeded.",
+    caller: Caller::Operator,
+    applies: always,
+    check: Check::Case(|w| max_instances(w).boxed()),
+    absent: None,
+    mend: "Take a reservation from `Gate::admit` before the call that makes an instance, and hold it until it is listed.",
+};
+
+async fn max_instances(w: &mut World) -> Checked {
+    // What is not ours does not count; a harness that cannot plant shows less.
+    let placement = w.request().placement;
+    let planted = Planted { name: "somebody-elses".into(), marks: Default::default(), placement };
+    let _ = w.hand().plant(&planted).await;
+    w.restart(&Tweaks::common("maxInstances", 2))?;
+
+    let requests: Vec<CreateRequest> = (0..4).map(|_| w.request()).collect();
+    let results = at_once(w, &requests).await?;
+    let mut made = Vec::new();
+    for (request, result) in requests.iter().zip(results) {
+        match result {
+            Ok(id) => made.push((request, id)),
+            Err(error) if error.class() == FailureClass::QuotaExceeded => {
+                nothing_of(w, request, "create answered QuotaExceeded").await?;
+            }
+            Err(error) => broken!("maxInstances is 2, and of 4 creates at once one failed: {error}"),
+        }
+    }
+    let count = made.len();
+    hold!(count == 2, "maxInstances is 2, and of 4 creates at once {count} succeeded");
+    let (kept, gone) = (&made[0], &made[1]);
+    let again = w.creates(kept.0).await?;
+    hold!(again == kept.1, "with maxInstances reached, a repeated create led from {} to {again}", kept.1);
+    let third = w.request();
+    fails(w, &third, FailureClass::QuotaExceeded, "maxInstances is reached").await?;
+    nothing_of(w, &third, "create answered QuotaExceeded").await?;
+    w.goes(&gone.1).await?;
+    w.creates(&third).await?;
+    Ok(())
+}
+
+async fn at_once(w: &World, requests: &[CreateRequest]) -> Checked<Vec<Result<ProviderId, Error>>> {
+    w.wire().set_latency(LATENCY);
+    let create = |request: &CreateRequest| -> BoxFuture<'static, Result<ProviderId, Error>> {
+        let (provider, request) = (Arc::clone(w.provider()), request.clone());
+        async move { provider.create(&request).await }.boxed()
+    };
+    let ended = w.together(requests.iter().map(create).collect()).await?;
+    w.wire().set_latency(Duration::ZERO);
+    Ok(ended.into_iter().filter_map(Ended::done).collect())
+}
