@@ -99,17 +99,6 @@ impl World {
     pub fn elapsed(&self) -> Duration {
         self.case().clock.monotonic()
     }
-
-    /// Stops a check that has to see or to break calls where the backend is a real one.
-    ///
-    /// # Errors
-    /// Blocked on a real backend.
-    pub fn needs_wire(&self) -> Checked {
-        match self.is_fake() {
-            true => Ok(()),
-            false => Err(Stop::Blocked("the harness cannot see or break the calls to a real backend".into())),
-        }
-    }
 }
 
 fn word(thing: &Thing) -> String {

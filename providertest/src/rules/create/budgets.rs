@@ -34,7 +34,7 @@ fn has_budgets(profile: &Profile) -> Applies {
 }
 
 async fn bounded(w: &mut World) -> Checked {
-    w.needs_wire()?;
+    w.only_on_a_fake("be made slow")?;
     // Slow as the backend is now, a create takes twice as long as it will be allowed to.
     w.wire().set_latency(LATENCY * 4);
     w.created().await?;

@@ -1,6 +1,6 @@
 //! What of the request reaches the instance, and what is declared ignored and has no effect.
 
-use std::num::NonZeroU16;
+use std::{collections::BTreeSet, num::NonZeroU16};
 
 use futures::FutureExt;
 use provider_api::{
@@ -116,10 +116,8 @@ async fn access_and_port(w: &mut World) -> Checked {
     let seen = thing.delivered.port;
     hold!(seen == expected, "port is declared {port}: sent was {}, {seen:?} has reached it", request.port);
 
-    let mut seen = thing.delivered.allowed_sources.clone();
-    let mut expected = (access == Delivery::Delivered).then(|| sources.to_vec());
-    seen.as_mut().map(|nets| nets.sort());
-    expected.as_mut().map(|nets| nets.sort());
+    let seen = thing.delivered.allowed_sources.clone().map(BTreeSet::from_iter);
+    let expected = (access == Delivery::Delivered).then(|| BTreeSet::from(sources));
     hold!(seen == expected, "access is declared {access}: sent was {sources:?}, {seen:?} has reached it");
 
     let wrong = Credentials { password: Secret::new(*b"not the password"), ..credentials.clone() };

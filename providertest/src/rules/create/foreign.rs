@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures::FutureExt;
-use provider_api::{CreateRequest, FailureClass, InstallationId, mark};
+use provider_api::{CreateRequest, FailureClass, mark};
 
 use super::verbs::fails;
 use crate::{
@@ -26,12 +26,9 @@ pub(super) const REFUSES_FOREIGN: Rule = Rule {
 };
 
 async fn refuses_foreign(w: &mut World) -> Checked {
-    let installation = w.context().identity.installation.to_string();
-    for other in [w.uid().to_string(), "x".to_owned()] {
-        let request = w.request();
-        refuses(w, &request, marks("true", &other, &installation), "it is another owner's").await?;
-    }
-    Ok(())
+    let (request, other) = (w.request(), w.uid());
+    let planted = w.marked(request.name.as_str(), &other, &w.identity().installation);
+    refuses(w, &request, planted.marks, "it is another owner's").await
 }
 
 pub(super) const REFUSES_UNMARKED: Rule = Rule {
@@ -48,15 +45,15 @@ pub(super) const REFUSES_UNMARKED: Rule = Rule {
 async fn refuses_unmarked(w: &mut World) -> Checked {
     let request = w.request();
     refuses(w, &request, BTreeMap::new(), "it has no mark").await?;
-    let installation = w.context().identity.installation.to_string();
     for missing in [mark::MANAGED, mark::UID, mark::INSTALLATION] {
         let request = w.request();
-        let mut marks = marks("true", request.uid.as_str(), &installation);
+        let mut marks = own_marks(w, &request);
         marks.remove(missing);
         refuses(w, &request, marks, &format!("its mark lacks {missing}")).await?;
     }
     let request = w.request();
-    let marks = marks("false", request.uid.as_str(), &installation);
+    let mut marks = own_marks(w, &request);
+    marks.insert(mark::MANAGED.to_owned(), "false".to_owned());
     refuses(w, &request, marks, "its mark says that it is not managed").await
 }
 
@@ -73,8 +70,8 @@ pub(super) const REFUSES_OTHER_INSTALLATION: Rule = Rule {
 
 async fn refuses_other_installation(w: &mut World) -> Checked {
     let request = w.request();
-    let marks = marks("true", request.uid.as_str(), "another-installation");
-    refuses(w, &request, marks, "another installation made it").await
+    let planted = w.marked(request.name.as_str(), &request.uid, &w.other_installation()?);
+    refuses(w, &request, planted.marks, "another installation made it").await
 }
 
 /// Plants an instance under the request's name, and holds that create refuses it, twice, and changes nothing.
@@ -95,9 +92,8 @@ async fn refuses(w: &World, request: &CreateRequest, marks: BTreeMap<String, Str
     Ok(())
 }
 
-fn marks(managed: &str, uid: &str, installation: &str) -> BTreeMap<String, String> {
-    let pairs = [(mark::MANAGED, managed), (mark::UID, uid), (mark::INSTALLATION, installation)];
-    pairs.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+fn own_marks(w: &World, request: &CreateRequest) -> BTreeMap<String, String> {
+    w.marked(request.name.as_str(), &request.uid, &w.identity().installation).marks
 }
 
 pub(super) const ADOPTS_LISTED_INSTALLATION: Rule = Rule {
@@ -112,7 +108,7 @@ pub(super) const ADOPTS_LISTED_INSTALLATION: Rule = Rule {
 };
 
 async fn adopts_listed_installation(w: &mut World) -> Checked {
-    let former = InstallationId::parse("former-installation").expect("a label value");
+    let former = w.other_installation()?;
     w.restart(&Tweaks { installation: Some(former.clone()), ..Tweaks::default() })?;
     let (request, id, _) = w.running().await?;
     let made = w.instance(&request.name).await?;

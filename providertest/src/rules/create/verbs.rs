@@ -41,11 +41,11 @@ pub(in crate::rules) async fn refused_at_once(
     why: &str,
 ) -> Checked<Error> {
     let before = w.picture().await?;
-    let calls = w.wire().call_count();
+    let (moment, count) = (w.moment(), w.wire().call_count());
     let error = fails(w, request, FailureClass::Permanent, why).await?;
-    if let Some(call) = w.calls_since(calls).first() {
-        broken!("create made the call {} before it refused what is wrong by itself: {why}", call.kind);
-    }
+    let cost = w.cost(moment);
+    let first = w.calls_since(count).first().map(|call| call.kind.clone());
+    hold!(cost == 0, "create made {cost} calls, the first {first:?}, before it refused, though {why}");
     if let Some(change) = w.picture().await?.change_since(&before) {
         broken!("create was refused, since {why}, yet {change}");
     }
@@ -54,7 +54,7 @@ pub(in crate::rules) async fn refused_at_once(
 
 /// The calls of a create, once the provider has done what it does only once; polls count as first, second and last.
 pub(in crate::rules) async fn calls_of_a_create(w: &mut World) -> Checked<Vec<Call>> {
-    w.needs_wire()?;
+    w.only_on_a_fake("have its calls broken")?;
     w.created().await?;
     let operation = w.next_operation();
     w.created().await?;
