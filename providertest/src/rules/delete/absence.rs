@@ -1,0 +1,146 @@
+//! Deletes of what is gone, of what never was, and by ids that name nothing.
+
+use futures::FutureExt;
+use provider_api::{Class, Deleted, ProviderId};
+
+use crate::{
+    broken, hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    rules::{ids, sweeps::verbs::nothing_left},
+    world::{Tweaks, World},
+};
+
+pub(super) const IDEMPOTENT: Rule = Rule {
+    id: "delete.idempotent",
+    level: Level::Must,
+    says: "Deleting again succeeds, however often, by a new process too, and disturbs nothing else.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| idempotent(w).boxed()),
+    absent: None,
+    mend: "Take absence as success at every step of a delete.",
+};
+
+async fn idempotent(w: &mut World) -> Checked {
+    let (_, id, _) = w.running().await?;
+    w.goes(&id).await?;
+    gone(w, &id, "the instance is gone").await?;
+    let (other, _) = w.created().await?;
+    let stands = w.instance(&other.name).await?.key;
+    gone(w, &id, "the instance is gone, and another was made since").await?;
+    w.restart(&Tweaks::default())?;
+    gone(w, &id, "the instance is gone, and the process is a new one").await?;
+    let still = w.instance(&other.name).await?.key;
+    hold!(still == stands, "repeated deletes of {id} replaced {stands} by {still}");
+    Ok(())
+}
+
+/// Deletes, and must hear that nothing is left.
+async fn gone(w: &World, id: &ProviderId, when: &str) -> Checked {
+    match w.delete(id).await? {
+        Ok(Deleted::Gone) => Ok(()),
+        Ok(other) => broken!("{when}, and delete {id} answered {other:?}"),
+        Err(error) => broken!("{when}, and delete {id} failed as {:?}: {error}", error.class()),
+    }
+}
+
+pub(super) const ABSENT_IS_OK: Rule = Rule {
+    id: "delete.absent-is-ok",
+    level: Level::Must,
+    says: "Deleting what somebody else removed, or what never was, answers Gone.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| absent_is_ok(w).boxed()),
+    absent: None,
+    mend: "Map the backend's not-found to success in delete, for the instance and for each of its parts.",
+};
+
+async fn absent_is_ok(w: &mut World) -> Checked {
+    // What never was: a well-formed id with a name that nobody has had.
+    let (request, id) = w.created().await?;
+    let stands = w.instance(&request.name).await?;
+    let never = w.request().name;
+    let absent = ProviderId::new(id.as_str().replace(request.name.as_str(), never.as_str()));
+    if absent == id {
+        return Err(Stop::Error(format!("the id {id} does not hold the name {}", request.name)));
+    }
+    gone(w, &absent, "nothing ever stood at the id").await?;
+    let still = w.instance(&request.name).await?;
+    hold!(still.key == stands.key && !still.deleting, "delete {absent} touched {}", request.name);
+
+    // What somebody else removed, parts and all or without them.
+    w.hand().remove(&request.name).await?;
+    w.catch_up().await;
+    gone(w, &id, "somebody removed the instance").await?;
+    let (request, id, _) = w.running().await?;
+    w.hand().remove_instance_only(&request.name).await?;
+    w.catch_up().await;
+    gone(w, &id, "somebody removed the instance but not its parts").await?;
+    nothing_left(w, "after a delete of an instance that somebody had removed").await
+}
+
+pub(super) const MALFORMED_ID: Rule = Rule {
+    id: "delete.malformed-id-is-permanent",
+    level: Level::Must,
+    says: "For an id that it can never resolve, delete answers Permanent without a backend call; it panics on no input.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| malformed_id(w).boxed()),
+    absent: None,
+    mend: "Parse the id strictly, name included, before anything else is done with it.",
+};
+
+async fn malformed_id(w: &mut World) -> Checked {
+    let (_, real, _) = w.running().await?;
+    let before = w.snapshot().await?;
+    let moment = w.moment();
+    let mut runner = ids::runner(w.case().seed);
+    let mut malformed = 0;
+    for _ in 0..ids::TRIES {
+        let mut text = ids::draw(&mut runner, &real);
+        if text == real.as_str() {
+            continue;
+        }
+        malformed += usize::from(ids::is_malformed(w.profile().id_pattern, &text));
+        let Err(mut worst) = judge(w, &text).await else { continue };
+        // A shorter id that fails too makes a better report.
+        while let Some((shorter, stop)) = shorter_that_fails(w, &text, &real).await {
+            (text, worst) = (shorter, stop);
+        }
+        return Err(worst);
+    }
+    if malformed == 0 {
+        return Err(Stop::Error("no malformed id was drawn".into()));
+    }
+    w.untouched(moment, &before, "delete by edited ids").await
+}
+
+async fn shorter_that_fails(w: &World, text: &str, real: &ProviderId) -> Option<(String, Stop)> {
+    for shorter in ids::shorter(text) {
+        if shorter != real.as_str()
+            && let Err(stop @ Stop::Broken(_)) = judge(w, &shorter).await
+        {
+            return Some((shorter, stop));
+        }
+    }
+    None
+}
+
+/// Holds what must hold for one id, malformed or of something that is not there.
+async fn judge(w: &World, text: &str) -> Checked {
+    let moment = w.moment();
+    let answer = w.delete(&ProviderId::new(text)).await?;
+    if !ids::is_malformed(w.profile().id_pattern, text) {
+        return Ok(());
+    }
+    let shown: String = text.chars().take(120).collect();
+    let class = answer.as_ref().err().map(|error| Class::from(error.class()));
+    match (class, w.cost(moment)) {
+        (Some(Class::Permanent), 0) => Ok(()),
+        (Some(Class::Permanent), calls) => {
+            broken!("delete {shown:?} can never be resolved, but made {calls} backend calls")
+        }
+        (Some(class), _) => broken!("delete {shown:?} can never be resolved, but failed as {class}"),
+        (None, _) => broken!("delete {shown:?} can never be resolved, but answered {answer:?}"),
+    }
+}

@@ -1,0 +1,131 @@
+//! A delete that comes late, or whose instance was replaced under its hands.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use provider_api::{ProviderId, Wait, profile::DeleteBinding};
+
+use crate::{
+    broken,
+    faults::{Answer, Call, CallerThen, Effect, Fault, Match},
+    harness::Successor,
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, when},
+    rules::create::verbs::LATENCY,
+    sweep::DryRun,
+    world::World,
+};
+
+pub(super) const BOUND_TO_INCARNATION: Rule = Rule {
+    id: "delete.bound-to-incarnation",
+    level: Level::Must,
+    says: "A delete that lands late never kills a successor; where the backend cannot tell, the look comes right before.",
+    caller: Caller::Reconciler,
+    applies: |profile| when(profile.delete_binding == DeleteBinding::Incarnation),
+    check: Check::Case(|w| late_landing(w).boxed()),
+    absent: Some(|w| looks_right_before(w).boxed()),
+    mend: "Send the incarnation that was looked up (a uid precondition, a numeric id) with the call that removes.",
+};
+
+/// Every changing call of a delete lands only after a successor has taken the instance's place.
+async fn late_landing(w: &mut World) -> Checked {
+    w.only_on_a_fake("have its calls land late")?;
+    let mut landed = 0;
+    for call in calls_of_a_delete(w).await?.iter().filter(|call| call.mutates) {
+        let (request, id, _) = w.running().await?;
+        let at = Match { operation: w.next_operation(), kind: call.kind.clone(), nth: call.nth };
+        let (effect, caller) = (Effect::AfterNextOperation, CallerThen::Dropped);
+        w.arm([Fault { at, effect, answer: Answer::Normal, caller, repeats: false }]);
+        let (provider, lost) = (Arc::clone(w.provider()), id.clone());
+        w.together(vec![async move { provider.delete(&lost).await }.boxed()]).await?;
+        let met = w.wire().missed().is_empty();
+        w.wire().disarm();
+        if !met || w.instances(&request.name).await?.is_empty() {
+            continue;
+        }
+        w.hand().replace(&request.name, Successor::SameMarks).await?;
+        let successor = w.instance(&request.name).await?;
+        landed += w.wire().land(None);
+        let after = format!("{} of a delete landed after a successor had taken the place of {id}", call.kind);
+        let now = w.instances(&request.name).await?;
+        let same = now.iter().find(|thing| thing.key == successor.key);
+        let Some(same) = same else { broken!("{after}, and killed it") };
+        hold!(!same.deleting, "{after}, and began to delete it");
+        hold!(
+            same.native_state == successor.native_state,
+            "{after}, which was {} and is {}",
+            successor.native_state,
+            same.native_state
+        );
+    }
+    if landed == 0 {
+        return Err(Stop::Error("no call of a delete landed late".into()));
+    }
+    Ok(())
+}
+
+async fn calls_of_a_delete(w: &mut World) -> Checked<Vec<Call>> {
+    let (_, id, _) = w.running().await?;
+    let operation = w.next_operation();
+    w.deletes(&id).await?;
+    Ok(DryRun::of(&w.calls(), operation).calls().to_vec())
+}
+
+/// Something foreign takes the instance's place at one moment after another of a delete; only between the last look
+/// and the call that removes may it be too late.
+async fn looks_right_before(w: &mut World) -> Checked {
+    w.only_on_a_fake("have an instance replaced between two calls")?;
+    w.wire().set_latency(LATENCY);
+    let (request, id, _) = w.running().await?;
+    let removed = removed_after(w, &request.name, &id).await?;
+    let Some(last) = removed else { broken!("delete {id} answered, and the instance stood to its end") };
+    // The answer to the call before the removing one is out until then: what comes later comes too late.
+    for half in (1..last.saturating_sub(2)).step_by(2) {
+        let (request, id, _) = w.running().await?;
+        let provider = Arc::clone(w.provider());
+        let world = &*w;
+        let delete = async { provider.delete(&id).await.map(drop).map_err(|error| error.to_string()) };
+        let replace = async {
+            world.case().clock.sleep(LATENCY * half / 2, Wait::Idle).await;
+            world.hand().replace(&request.name, Successor::Foreign).await.map_err(|unable| unable.to_string())
+        };
+        w.together(vec![delete.boxed(), replace.boxed()]).await?;
+        let after = LATENCY * half / 2;
+        let stands = w.instances(&request.name).await?;
+        let foreign = stands.iter().find(|thing| thing.marks.is_empty());
+        let Some(foreign) = foreign else {
+            broken!(
+                "something foreign took the place of {id} {after:?} into its delete, before the last look, and was removed"
+            )
+        };
+        hold!(
+            !foreign.deleting,
+            "something foreign took the place of {id} {after:?} into its delete, which goes on"
+        );
+    }
+    w.wire().set_latency(Duration::ZERO);
+    Ok(())
+}
+
+/// How many halves of an answer's time a delete has taken when the instance is no longer what it was.
+async fn removed_after(w: &World, name: &provider_api::Name, id: &ProviderId) -> Checked<Option<u32>> {
+    let provider = Arc::clone(w.provider());
+    let delete =
+        async { provider.delete(id).await.map(|_| None).map_err(|error| Stop::Broken(error.to_string())) };
+    let watch = async {
+        for half in 0..120 {
+            let there = w.instances(name).await?;
+            if there.iter().all(|thing| thing.deleting) {
+                return Ok(Some(half));
+            }
+            w.case().clock.sleep(LATENCY / 2, Wait::Idle).await;
+        }
+        Ok(None)
+    };
+    let ended = w.together(vec![delete.boxed(), watch.boxed()]).await?;
+    let mut removed = None;
+    for ended in ended.into_iter().filter_map(|ended| ended.done()) {
+        removed = removed.or(ended?);
+    }
+    Ok(removed)
+}

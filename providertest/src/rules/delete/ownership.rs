@@ -1,0 +1,167 @@
+//! What a delete leaves alone: what is not its own, and what others need.
+
+use futures::FutureExt;
+use provider_api::{CreateRequest, Deleted, ProviderId, profile::SecondaryResources};
+
+use crate::{
+    broken,
+    harness::{Planted, Successor, Thing, ThingKind},
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always, when},
+    world::World,
+};
+
+pub(super) const LEAVES_FOREIGN_ALONE: Rule = Rule {
+    id: "delete.leaves-foreign-alone",
+    level: Level::Must,
+    says: "What stands at the id without the instance's own mark is left as it is, and the answer is Gone.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| leaves_foreign_alone(w).boxed()),
+    absent: None,
+    mend: "Ask `Ownership::of` what stands at the id before every change, and take what is not ours as absence.",
+};
+
+async fn leaves_foreign_alone(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    w.hand().replace(&request.name, Successor::Foreign).await?;
+    spares(w, &request, &id, "something unmarked").await?;
+
+    let elsewhere = w.other_installation()?;
+    let other_uid = w.uid();
+    let ours = w.identity().installation.clone();
+    let cases: [(&str, fn(Planted) -> Planted, bool, bool); 4] = [
+        ("another installation's instance", |planted| planted, true, false),
+        ("an instance with another owner's mark", |planted| planted, false, true),
+        ("an instance with half a mark", half_marked, true, true),
+        ("an unmarked instance", unmarked, true, true),
+    ];
+    for (what, change, own_uid, own_installation) in cases {
+        let (request, id, _) = w.running().await?;
+        w.hand().remove(&request.name).await?;
+        let uid = if own_uid { &request.uid } else { &other_uid };
+        let installation = if own_installation { &ours } else { &elsewhere };
+        let mut planted = w.marked(request.name.as_str(), uid, installation);
+        planted.placement = request.placement.clone();
+        w.hand().plant(&change(planted)).await?;
+        spares(w, &request, &id, what).await?;
+    }
+    Ok(())
+}
+
+fn half_marked(mut planted: Planted) -> Planted {
+    planted.marks.remove(provider_api::mark::INSTALLATION);
+    planted
+}
+
+fn unmarked(mut planted: Planted) -> Planted {
+    planted.marks.clear();
+    planted
+}
+
+/// Holds that a delete by that id leaves the foreign thing under its name alone.
+async fn spares(w: &World, request: &CreateRequest, id: &ProviderId, what: &str) -> Checked {
+    w.picture_at_rest().await?;
+    let foreign = w.instance(&request.name).await?;
+    for _ in 0..2 {
+        match w.delete(id).await? {
+            Ok(Deleted::Gone) => {}
+            Ok(other) => broken!("{what} stands at {id}, and delete answered {other:?}"),
+            Err(error) => broken!("{what} stands at {id}, and delete failed: {error}"),
+        }
+        if let Some(change) = w.picture().await?.change_of(&foreign) {
+            broken!("{what} stood at {id} when that was deleted, and {change}");
+        }
+    }
+    Ok(())
+}
+
+pub(super) const KEEPS_SHARED: Rule = Rule {
+    id: "delete.keeps-shared",
+    level: Level::Must,
+    says: "What many instances share stays when one of them is deleted, and so do the others.",
+    caller: Caller::Operator,
+    applies: always,
+    check: Check::Case(|w| keeps_shared(w).boxed()),
+    absent: None,
+    mend: "Delete by the names that belong to one instance; shared resources have a command of their own.",
+};
+
+async fn keeps_shared(w: &mut World) -> Checked {
+    let (request, first, _) = w.running().await?;
+    let mut second = w.request();
+    second.placement = request.placement;
+    let second_id = w.creates(&second).await?;
+    w.runs(&second.name, &second_id).await?;
+    let stands = w.instance(&second.name).await?;
+    let shared = shared(w).await?;
+    w.goes(&first).await?;
+    let things = w.everything().await?;
+    for key in &stands.references {
+        let there = things.iter().any(|thing| thing.key == *key);
+        hold!(there, "{} needs {key}, which went with the delete of {first}", second.name);
+    }
+    let now = w.instance(&second.name).await?;
+    hold!(now.key == stands.key && !now.deleting, "{} went with the delete of {first}", second.name);
+    w.goes(&second_id).await?;
+    let left = self::shared(w).await?;
+    let lost = shared.iter().find(|thing| !left.iter().any(|other| other.key == thing.key));
+    hold!(lost.is_none(), "{:?} is shared, and went with the delete of its last user", lost.map(|t| &t.name));
+    Ok(())
+}
+
+async fn shared(w: &World) -> Checked<Vec<Thing>> {
+    let mut things = w.everything().await?;
+    things.retain(|thing| thing.kind == ThingKind::Shared);
+    Ok(things)
+}
+
+pub(super) const KEEPS_REFERENCED: Rule = Rule {
+    id: "delete.keeps-referenced",
+    level: Level::Must,
+    says: "A part of the instance that somebody else's instance needs is not removed.",
+    caller: Caller::Operator,
+    applies: |profile| when(profile.secondary_resources == SecondaryResources::Explicit),
+    check: Check::Case(|w| keeps_referenced(w).boxed()),
+    absent: Some(|w| has_nothing_to_reference(w).boxed()),
+    mend: "Ask the backend who uses a part, or let it refuse, before the part is removed; say what is left and why.",
+};
+
+async fn keeps_referenced(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    let parts = w.parts(&w.instance(&request.name).await?).await?;
+    w.hand().reference_parts(&request.name).await?;
+    let needed = |things: &[Thing]| -> Vec<String> {
+        let others = things.iter().filter(|thing| thing.name != request.name.as_str());
+        let keys = others.flat_map(|thing| thing.references.clone());
+        keys.filter(|key| parts.iter().any(|part| part.key == *key)).collect()
+    };
+    let before = needed(&w.everything().await?);
+    if before.is_empty() {
+        return Err(Stop::Error(format!("the hand made nobody need a part of {}", request.name)));
+    }
+    for _ in 0..20 {
+        // Whether it says so as an error or goes without that part, the part stays.
+        let answer = w.delete(&id).await?;
+        let things = w.everything().await?;
+        let lost = before.iter().find(|key| !things.iter().any(|thing| thing.key == **key));
+        hold!(
+            lost.is_none(),
+            "somebody else's instance needs {lost:?}, which delete {id} removed ({answer:?})"
+        );
+        w.pass(std::time::Duration::from_secs(10)).await;
+    }
+    Ok(())
+}
+
+/// Without parts that the provider removes by itself, a delete touches nothing but the instance.
+async fn has_nothing_to_reference(w: &mut World) -> Checked {
+    let (other, _, _) = w.running().await?;
+    let (_, id, _) = w.running().await?;
+    let stands = w.instance(&other.name).await?;
+    w.goes(&id).await?;
+    match w.picture().await?.change_of(&stands) {
+        Some(change) => broken!("with the delete of {id} {change}"),
+        None => Ok(()),
+    }
+}

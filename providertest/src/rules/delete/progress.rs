@@ -1,0 +1,193 @@
+//! Deletions that take their time.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{FutureExt, future::BoxFuture};
+use provider_api::{Deleted, GetError, ProviderId, State, Wait, profile::DeleteReturn};
+
+use crate::{
+    broken, hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rules::{create::verbs::nothing_of, sweeps::verbs::nothing_left},
+    world::World,
+};
+
+pub(super) const REPEAT_WHILE_DELETING: Rule = Rule {
+    id: "delete.repeat-while-deleting",
+    level: Level::Must,
+    says: "Deletes while a deletion is in progress succeed, and pile up no work on the backend.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| repeat_while_deleting(w).boxed()),
+    absent: None,
+    mend: "Look at the deletion's own sign first, and submit nothing while one is in progress.",
+};
+
+async fn repeat_while_deleting(w: &mut World) -> Checked {
+    let (_, plain, _) = w.running().await?;
+    let count = w.wire().call_count();
+    w.goes(&plain).await?;
+    let needed = changes(w, count);
+
+    let (request, id, _) = w.running().await?;
+    w.hand().begin_deletion(&request.name).await?;
+    w.catch_up().await;
+    let count = w.wire().call_count();
+    // Each of them may wait for the end, which comes only while they do.
+    let (provider, world) = (Arc::clone(w.provider()), &*w);
+    let mut operations: Vec<BoxFuture<'_, Checked>> = Vec::new();
+    for number in 0..5 {
+        let (provider, id) = (Arc::clone(&provider), id.clone());
+        operations.push(
+            async move {
+                world.case().clock.sleep(Duration::from_secs(number), Wait::Idle).await;
+                match provider.delete(&id).await {
+                    Ok(Deleted::Gone | Deleted::Accepted) => Ok(()),
+                    Ok(other) => {
+                        Err(Stop::Broken(format!("delete {id} while it is being deleted answered {other:?}")))
+                    }
+                    Err(error) => {
+                        Err(Stop::Broken(format!("delete {id} while it is being deleted failed: {error}")))
+                    }
+                }
+            }
+            .boxed(),
+        );
+    }
+    let name = &request.name;
+    operations.push(
+        async move {
+            world.case().clock.sleep(Duration::from_secs(8), Wait::Idle).await;
+            Ok(world.hand().finish_deletion(name).await?)
+        }
+        .boxed(),
+    );
+    for ended in w.together(operations).await? {
+        ended.done().transpose()?;
+    }
+    w.goes(&id).await?;
+    let made = changes(w, count);
+    hold!(
+        made <= needed,
+        "a delete makes {needed} changing calls; five deletes of {id} while it was being deleted made {made}"
+    );
+    nothing_left(w, "after a deletion that was in progress").await
+}
+
+/// How many calls there have been that change something, since there were `count` calls.
+fn changes(w: &World, count: usize) -> usize {
+    w.calls_since(count).iter().filter(|call| call.mutates).count()
+}
+
+pub(super) const GONE_MEANS_GONE: Rule = Rule {
+    id: "delete.gone-means-gone",
+    level: Level::Must,
+    says: "Gone is answered when nothing is left, and not before; then get is NotFound and the listing has it no more.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| gone_means_gone(w).boxed()),
+    absent: None,
+    mend: "Look again after the last removing call, and answer Accepted while anything shows.",
+};
+
+async fn gone_means_gone(w: &mut World) -> Checked {
+    for booted in [true, false] {
+        let (request, id) = w.created().await?;
+        if booted {
+            w.runs(&request.name, &id).await?;
+        }
+        until_gone(w, &request, &id).await?;
+    }
+    // One that is in progress is not gone, whoever began it.
+    let (request, id, _) = w.running().await?;
+    w.hand().begin_deletion(&request.name).await?;
+    w.catch_up().await;
+    let answer = w.delete(&id).await?;
+    let stands = !w.instances(&request.name).await?.is_empty();
+    hold!(
+        !stands || answer != Ok(Deleted::Gone),
+        "{id} stands and is being deleted, and delete answered Gone"
+    );
+    w.hand().finish_deletion(&request.name).await?;
+    until_gone(w, &request, &id).await
+}
+
+async fn until_gone(w: &World, request: &provider_api::CreateRequest, id: &ProviderId) -> Checked {
+    for _ in 0..90 {
+        if w.deletes(id).await? == Deleted::Gone {
+            nothing_of(w, request, &format!("delete {id} answered Gone")).await?;
+            w.is_gone(id, "delete answered Gone").await?;
+            let listed = w.lists().await?.items.iter().any(|item| item.uid == request.uid);
+            hold!(!listed, "delete {id} answered Gone, and the listing still has it");
+            w.wait_a_while().await;
+            return nothing_of(w, request, &format!("delete {id} answered Gone a while ago")).await;
+        }
+        w.pass(Duration::from_secs(2)).await;
+    }
+    broken!("delete {id} never answered Gone")
+}
+
+pub(super) const ACCEPTED_STAYS_VISIBLE: Rule = Rule {
+    id: "delete.accepted-stays-visible",
+    level: Level::Must,
+    says: "After Accepted get shows the instance until it is gone; a delete that waits never answers Accepted.",
+    caller: Caller::Reconciler,
+    applies: |profile| when(profile.delete_return == DeleteReturn::ReturnsEarly),
+    check: Check::Case(|w| accepted_stays_visible(w).boxed()),
+    absent: Some(|w| never_accepted(w).boxed()),
+    mend: "Let get read the backend, not a memory of what was deleted.",
+};
+
+async fn accepted_stays_visible(w: &mut World) -> Checked {
+    // As the backend does it by itself.
+    let (request, id, _) = w.running().await?;
+    w.deletes(&id).await?;
+    for _ in 0..90 {
+        let stands = !w.instances(&request.name).await?.is_empty();
+        if !stands {
+            break;
+        }
+        visible(w, &id).await?;
+        w.pass(Duration::from_secs(2)).await;
+    }
+    w.is_gone(&id, "the instance went from the backend").await?;
+
+    // One that hangs.
+    let (request, id, _) = w.running().await?;
+    w.hand().begin_deletion(&request.name).await?;
+    w.catch_up().await;
+    let answer = w.deletes(&id).await?;
+    hold!(answer == Deleted::Accepted, "the deletion of {id} is in progress, and delete answered {answer:?}");
+    for _ in 0..3 {
+        visible(w, &id).await?;
+        w.pass(Duration::from_secs(60)).await;
+    }
+    w.hand().finish_deletion(&request.name).await?;
+    w.catch_up().await;
+    w.goes(&id).await
+}
+
+async fn visible(w: &World, id: &ProviderId) -> Checked {
+    match w.get(id).await? {
+        Ok(instance) => hold!(
+            !matches!(instance.state, State::Running { .. }),
+            "the deletion of {id} shows on the backend, and get says Running"
+        ),
+        Err(GetError::NotFound) => broken!("the deletion of {id} is in progress, and get answered NotFound"),
+        Err(error) => broken!("the deletion of {id} is in progress, and get failed: {error}"),
+    }
+    Ok(())
+}
+
+async fn never_accepted(w: &mut World) -> Checked {
+    for booted in [true, false] {
+        let (request, id) = w.created().await?;
+        if booted {
+            w.runs(&request.name, &id).await?;
+        }
+        let answer = w.deletes(&id).await?;
+        hold!(answer == Deleted::Gone, "delete is declared to wait, and answered {answer:?} for {id}");
+        nothing_of(w, &request, "delete waited").await?;
+    }
+    Ok(())
+}

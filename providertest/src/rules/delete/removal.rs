@@ -1,0 +1,118 @@
+//! What a delete takes away, from whatever state.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use provider_api::{Deleted, FailureClass, ProviderId, Shown, StateKind};
+
+use crate::{
+    broken,
+    harness::UNKNOWN_STATE,
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    rules::{create::verbs::nothing_of, sweeps::verbs::nothing_left},
+    world::World,
+};
+
+pub(super) const REMOVES_EVERYTHING: Rule = Rule {
+    id: "delete.removes-everything",
+    level: Level::Must,
+    says: "A delete removes everything that create made, in every part of the scope, booted or not.",
+    caller: Caller::Operator,
+    applies: always,
+    check: Check::Case(|w| removes_everything(w).boxed()),
+    absent: None,
+    mend: "Delete each part by the name that create gave it, then the instance, and look before saying Gone.",
+};
+
+async fn removes_everything(w: &mut World) -> Checked {
+    let before = w.picture().await?;
+    for placement in w.backend().placements() {
+        for booted in [true, false] {
+            let mut request = w.request();
+            request.placement = placement.clone();
+            let id = w.creates(&request).await?;
+            if booted {
+                w.runs(&request.name, &id).await?;
+            }
+            w.goes(&id).await?;
+            let now = w.picture().await?;
+            if let Some(change) = now.change_since(&before) {
+                broken!("{id} was created at {placement:?} and deleted (booted: {booted}), and {change}");
+            }
+        }
+    }
+    let leftovers = w.leftovers().await?;
+    let leftover = leftovers.items.first();
+    hold!(leftover.is_none(), "everything was deleted, and this is a leftover: {leftover:?}");
+    nothing_left(w, "after everything was deleted").await
+}
+
+pub(super) const EVERY_NATIVE_STATE: Rule = Rule {
+    id: "delete.every-native-state",
+    level: Level::Must,
+    says: "A delete copes with every state of the backend; what it cannot delete is an error, never a false success.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| every_native_state(w).boxed()),
+    absent: None,
+    mend: "Resume, unlock or force as the state needs, and answer with the backend's reason where none of it helps.",
+};
+
+async fn every_native_state(w: &mut World) -> Checked {
+    for row in w.profile().native_states.clone() {
+        // Under a lock, or where the table says that nothing can be told, an error may be all there is.
+        let excused = row.reasoned || matches!(row.shown, Shown::Failure(_));
+        let runs = matches!(row.shown, Shown::State(StateKind::Running));
+        deleted_from(w, row.native, excused && !runs).await?;
+    }
+    deleted_from(w, UNKNOWN_STATE, true).await
+}
+
+async fn deleted_from(w: &mut World, native: &str, excused: bool) -> Checked {
+    let (request, id, _) = w.running().await?;
+    w.hand().set_native_state(&request.name, native).await?;
+    let end = delete_until_gone(w, &id).await?;
+    let stands = !w.instances(&request.name).await?.is_empty();
+    match end {
+        End::Gone => {
+            nothing_of(w, &request, &format!("from the state {native:?} delete answered Gone")).await
+        }
+        End::Failed(text) if !stands => {
+            broken!("from the state {native:?} {id} is gone, yet delete says {text}")
+        }
+        End::Failed(text) => {
+            hold!(excused, "from the state {native:?} {id} cannot be deleted: {text}");
+            // The backend gets over it, and then it goes.
+            w.hand().remove(&request.name).await?;
+            w.goes(&id).await
+        }
+        End::Pending => broken!("from the state {native:?} {id} neither goes nor says why"),
+    }
+}
+
+enum End {
+    Gone,
+    Failed(String),
+    Pending,
+}
+
+async fn delete_until_gone(w: &World, id: &ProviderId) -> Checked<End> {
+    let mut end = End::Pending;
+    for _ in 0..40 {
+        end = match w.delete(id).await? {
+            Ok(Deleted::Gone) => return Ok(End::Gone),
+            Ok(Deleted::Accepted) => End::Pending,
+            Ok(Deleted::Abandoned(what)) => {
+                broken!("delete {id} abandoned {what}, though its target is configured")
+            }
+            Err(error) if error.message().is_empty() => broken!("delete {id} failed without a reason"),
+            Err(error) if error.class() == FailureClass::QuotaExceeded => {
+                return Err(Stop::Broken(format!("delete {id} wants for quota: {error}")));
+            }
+            Err(error) => End::Failed(error.to_string()),
+        };
+        w.pass(Duration::from_secs(10)).await;
+    }
+    Ok(end)
+}

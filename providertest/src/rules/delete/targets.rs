@@ -1,0 +1,109 @@
+//! Instances on targets that the config no longer has, or no longer wants.
+
+use futures::FutureExt;
+use provider_api::{Deleted, FailureClass};
+
+use crate::{
+    broken,
+    harness::Shape,
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    world::{Tweaks, World},
+};
+
+pub(super) const ABANDONED_IS_SAID: Rule = Rule {
+    id: "delete.abandoned-is-said",
+    level: Level::Should,
+    says: "For an id whose target is no longer configured, delete answers Abandoned and names what may stand there.",
+    caller: Caller::Reconciler,
+    applies: always,
+    check: Check::Case(|w| abandoned_is_said(w).boxed()),
+    absent: None,
+    mend: "Look the id's target up in the config first; when it is not there, answer Abandoned with the instance and target.",
+};
+
+/// A target can be taken out of the config only where another one is left.
+fn several_targets(w: &World) -> Checked {
+    match w.backend().targets().len() {
+        0 | 1 => {
+            Err(Stop::Blocked("the harness has one target only, which the config cannot be without".into()))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn abandoned_is_said(w: &mut World) -> Checked {
+    several_targets(w)?;
+    let (request, id, _) = w.running().await?;
+    let stands = w.instance(&request.name).await?;
+    let target = stands.target.clone();
+    w.restart(&Tweaks::shape(Shape::Without(target.clone())))?;
+    let count = w.wire().call_count();
+    for _ in 0..2 {
+        match w.delete(&id).await? {
+            Ok(Deleted::Abandoned(what)) => {
+                let named = what.contains(request.name.as_str()) && what.contains(&target);
+                hold!(named, "delete abandoned {what:?}, which does not name {} on {target}", request.name);
+            }
+            Ok(other) => broken!("{target} is no longer configured, and delete {id} answered {other:?}"),
+            Err(error) => broken!("{target} is no longer configured, and delete {id} failed: {error}"),
+        }
+    }
+    let dialled = w.calls_since(count).into_iter().find(|call| call.target == target);
+    hold!(dialled.is_none(), "{target} is no longer configured, and was called: {dialled:?}");
+    let still = w.instance(&request.name).await?;
+    hold!(still.key == stands.key, "{id} was abandoned, and {} was replaced by {}", stands.key, still.key);
+    // With its target back it can be deleted.
+    w.restart(&Tweaks::default())?;
+    w.goes(&id).await
+}
+
+pub(super) const DECOMMISSIONED_TARGET: Rule = Rule {
+    id: "delete.decommissioned-target",
+    level: Level::Should,
+    says: "A target marked as decommissioned takes no creates, while get, list and delete go on there.",
+    caller: Caller::Operator,
+    applies: always,
+    check: Check::Case(|w| decommissioned_target(w).boxed()),
+    absent: None,
+    mend: "Leave decommissioned targets out where a place is chosen, and nowhere else.",
+};
+
+async fn decommissioned_target(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    let target = w.instance(&request.name).await?.target;
+    w.restart(&Tweaks::shape(Shape::Decommissioned(target.clone())))?;
+    let instance = w.gets(&id).await?;
+    hold!(
+        instance.uid == request.uid,
+        "on the decommissioned {target} get {id} answered for {}",
+        instance.uid
+    );
+    let listed = w.lists().await?.items.iter().any(|item| item.id == id);
+    hold!(listed, "{id} stands on the decommissioned {target}, and is not listed");
+    for placement in w.backend().placements() {
+        let mut other = w.request();
+        other.placement = placement.clone();
+        match w.create(&other).await? {
+            Ok(made) => {
+                let at = w.instance(&other.name).await?.target;
+                hold!(at != target, "{target} is decommissioned, and {made} was made there");
+            }
+            Err(error) => hold!(
+                error.class() == FailureClass::Permanent,
+                "{target} is decommissioned, and a create at {placement:?} answered {:?}: {error}",
+                error.class()
+            ),
+        }
+    }
+    let again = w.create(&request).await?;
+    hold!(
+        again.as_ref().is_ok_and(|again| *again == id) || again.is_err(),
+        "create of what stands on the decommissioned {target} led from {id} to {again:?}"
+    );
+    w.instance(&request.name).await?;
+    w.goes(&id).await?;
+    let left = w.instances(&request.name).await?;
+    hold!(left.is_empty(), "{id} on the decommissioned {target} was deleted, and still stands");
+    Ok(())
+}
