@@ -1,0 +1,155 @@
+//! How a check answers: for every target, in a stable order, never as a whole failure, and by the deadline.
+
+use std::time::Duration;
+
+use futures::FutureExt;
+use provider_api::reasons;
+
+use super::{check, check_within, checked, names, no_check, told};
+use crate::{
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule},
+    wire::Condition,
+    world::{Tweaks, World},
+};
+
+pub(super) const EVERY_TARGET_STABLE_ORDER: Rule = Rule {
+    id: "check.every-target-stable-order",
+    level: Level::Must,
+    says: "A check has one entry for every target that can fail on its own, always in the same order.",
+    caller: Caller::HealthMonitor,
+    applies: checked,
+    check: Check::Case(|w| every_target(w).boxed()),
+    absent: Some(|w| no_check(w).boxed()),
+    mend: "Go through the targets in the order of the config, and write each one's entry at its place.",
+};
+
+async fn every_target(w: &mut World) -> Checked {
+    let first = check(w).await?;
+    let order = names(&first);
+    let (mut found, mut due) = (order.clone(), w.backend().checked());
+    found.sort();
+    due.sort();
+    hold!(found == due, "the check has entries for {found:?}; {due:?} can fail on their own");
+    hold!(first.iter().all(|target| target.ready), "nothing is wrong, but the check says: {}", told(&first));
+    let reached = first.iter().all(|target| target.reason.code == reasons::REACHABLE);
+    hold!(
+        reached,
+        "nothing is wrong, and every reason was to be Reachable; the check says: {}",
+        told(&first)
+    );
+    if w.is_fake() {
+        // Targets that answer late or not at all keep their place.
+        for target in w.backend().targets() {
+            w.wire().set_condition(&target, Some(Condition::Hangs));
+            let now = names(&check_within(w, Duration::from_secs(2)).await?);
+            w.wire().set_condition(&target, None);
+            hold!(
+                now == order,
+                "while {target} does not answer, the entries are {now:?}; they were {order:?}"
+            );
+        }
+    }
+    w.restart(&Tweaks::default())?;
+    let now = names(&check(w).await?);
+    hold!(now == order, "after a restart the entries are {now:?}; they were {order:?}");
+    Ok(())
+}
+
+pub(super) const NEVER_FAILS_WHOLE: Rule = Rule {
+    id: "check.never-fails-whole",
+    level: Level::Must,
+    says: "Whatever one target does, the entries of the others are as if nothing were wrong.",
+    caller: Caller::HealthMonitor,
+    applies: checked,
+    check: Check::Case(|w| never_fails_whole(w).boxed()),
+    absent: Some(|w| no_check(w).boxed()),
+    mend: "Check targets beside one another, and turn each one's failure into its own entry.",
+};
+
+async fn never_fails_whole(w: &mut World) -> Checked {
+    w.only_on_a_fake("cut off one part of itself")?;
+    let well = check(w).await?;
+    let apart = w.backend().checked();
+    let targets = w.backend().targets();
+    for condition in [Condition::Cut, Condition::Hangs] {
+        for target in &targets {
+            w.wire().set_condition(target, Some(condition));
+            let now = check(w).await?;
+            w.wire().set_condition(target, None);
+            hold!(
+                names(&now) == names(&well),
+                "{target} {condition:?}, and the check has only: {}",
+                told(&now)
+            );
+            for entry in &now {
+                // Parts that no entry stands for may show in any.
+                let is_other = apart.contains(target) && entry.name != *target;
+                hold!(
+                    entry.ready || !is_other,
+                    "{target} alone {condition:?}, but the check says: {}",
+                    told(&now)
+                );
+                hold!(
+                    !entry.ready || entry.name != *target,
+                    "{target} {condition:?}, but the check says: {}",
+                    told(&now)
+                );
+            }
+        }
+        targets.iter().for_each(|target| w.wire().set_condition(target, Some(condition)));
+        let now = check(w).await?;
+        targets.iter().for_each(|target| w.wire().set_condition(target, None));
+        hold!(
+            names(&now) == names(&well),
+            "everything {condition:?}, and the check has only: {}",
+            told(&now)
+        );
+        let ready = now.iter().find(|entry| entry.ready);
+        hold!(ready.is_none(), "everything {condition:?}, but the check says: {}", told(&now));
+    }
+    let now = check(w).await?;
+    hold!(now.iter().all(|entry| entry.ready), "all is mended, but the check says: {}", told(&now));
+    Ok(())
+}
+
+pub(super) const PROMPT_AT_DEADLINE: Rule = Rule {
+    id: "check.prompt-at-deadline",
+    level: Level::Must,
+    says: "A check answers by its deadline; a target that has not answered by then is not ready, for Timeout.",
+    caller: Caller::HealthMonitor,
+    applies: checked,
+    check: Check::Case(|w| prompt(w).boxed()),
+    absent: Some(|w| no_check(w).boxed()),
+    mend: "Bound every call of a check, dials included, by what is left until the deadline.",
+};
+
+async fn prompt(w: &mut World) -> Checked {
+    w.only_on_a_fake("hang")?;
+    let order = names(&check(w).await?);
+    let targets = w.backend().targets();
+    targets.iter().for_each(|target| w.wire().set_condition(target, Some(Condition::Hangs)));
+    // A second provider has no connections yet: dialling must not take longer either.
+    for fresh in [false, true] {
+        if fresh {
+            w.restart(&Tweaks::default())?;
+        }
+        for within in [7_000, 900, 0].map(Duration::from_millis) {
+            let before = w.case().clock.monotonic();
+            let now = check_within(w, within).await?;
+            let took = w.case().clock.monotonic().saturating_sub(before);
+            hold!(
+                took <= within,
+                "every target hangs; a check with {within:?} to its deadline took {took:?}"
+            );
+            hold!(names(&now) == order, "every target hangs, and the check has: {}", told(&now));
+            let timeouts = now.iter().all(|entry| !entry.ready && entry.reason.code == reasons::TIMEOUT);
+            hold!(
+                timeouts,
+                "every target hangs and Timeout was due for each, but the check says: {}",
+                told(&now)
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! What a check leaves alone: the backend, operations in flight, and what must not be shown.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use provider_api::{Credentials, Deadline, Secret, TargetStatus, profile::CredentialsFrom};
+
+use super::{check, check_within, checked, no_check, told};
+use crate::{
+    broken, capture,
+    drive::Ended,
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop},
+    wire::Condition,
+    world::World,
+};
+
+pub(super) const DOES_NOT_DISTURB: Rule = Rule {
+    id: "check.does-not-disturb",
+    level: Level::Must,
+    says: "Operations in flight come to the same end with a check beside them, also one that runs out of time.",
+    caller: Caller::Reconciler,
+    applies: checked,
+    check: Check::Case(|w| does_not_disturb(w).boxed()),
+    absent: Some(|w| no_check(w).boxed()),
+    mend: "Let an overlong or dropped check end its own calls only, never a connection that others use.",
+};
+
+async fn does_not_disturb(w: &mut World) -> Checked {
+    w.only_on_a_fake("answer slowly")?;
+    let (old, old_id, _) = w.running().await?;
+    // The one in ample time, the other cut off in its first call.
+    for within in [Duration::from_secs(60), Duration::from_millis(300)] {
+        w.wait_a_while().await;
+        let request = w.request();
+        w.wire().set_latency(Duration::from_secs(1));
+        let checker = w.built().checker.clone();
+        let checker = checker.ok_or_else(|| Stop::Broken("the provider has no check".into()))?;
+        let by = Deadline::within(&*w.case().clock, within);
+        let (creates, gets) = (Arc::clone(w.provider()), Arc::clone(w.provider()));
+        let lists = Arc::clone(w.provider());
+        let (made, asked) = (request.clone(), old_id.clone());
+        let check = || {
+            let checker = Arc::clone(&checker);
+            async move {
+                checker.check(by).await;
+                Ok(String::new())
+            }
+            .boxed()
+        };
+        let operations = vec![
+            check(),
+            async move { creates.create(&made).await.map(|id| id.to_string()).map_err(|e| e.to_string()) }
+                .boxed(),
+            async move { gets.get(&asked).await.map(|i| i.name.to_string()).map_err(|e| e.to_string()) }
+                .boxed(),
+            async move {
+                let listing = lists.list_by_tag().await.map_err(|error| error.to_string())?;
+                let names: Vec<_> = listing.items.iter().map(|listed| listed.name.to_string()).collect();
+                Ok(names.join(" "))
+            }
+            .boxed(),
+            check(),
+        ];
+        let ended = w.together(operations).await?;
+        w.wire().set_latency(Duration::ZERO);
+        let beside = format!("beside checks with {within:?} to their deadline");
+        let mut answers = Vec::new();
+        for (what, ended) in ["check", "create", "get", "list", "check"].into_iter().zip(ended) {
+            match ended {
+                Ended::Done(Ok(answer)) => answers.push(answer),
+                Ended::Done(Err(error)) => broken!("{beside}, {what} failed: {error}"),
+                other => return Err(Stop::Error(format!("{beside}, {what} ended as {other:?}"))),
+            }
+        }
+        hold!(answers[2] == old.name.as_str(), "{beside}, get {old_id} answered for {}", answers[2]);
+        hold!(answers[3].contains(old.name.as_str()), "{beside}, list lacks {}: {}", old.name, answers[3]);
+        let again = w.creates(&request).await?;
+        hold!(
+            again.as_str() == answers[1],
+            "{beside}, create answered {}; later it answered {again}",
+            answers[1]
+        );
+        w.runs(&request.name, &again).await?;
+        w.instance(&request.name).await?;
+    }
+    Ok(())
+}
+
+pub(super) const READ_ONLY_AND_CHEAP: Rule = Rule {
+    id: "check.read-only-and-cheap",
+    level: Level::Must,
+    says: "A check changes nothing, and makes no more calls for each target than the profile says.",
+    caller: Caller::HealthMonitor,
+    applies: checked,
+    check: Check::Case(|w| read_only_and_cheap(w).boxed()),
+    absent: Some(|w| no_check(w).boxed()),
+    mend: "Ask each target what it is and what you may do there; do not try it out, and do not list everything.",
+};
+
+async fn read_only_and_cheap(w: &mut World) -> Checked {
+    let each = u64::from(w.profile().call_budget.check);
+    w.running().await?;
+    // Connections are made by now.
+    check(w).await?;
+    w.wait_a_while().await;
+    let before = w.snapshot().await?;
+    let moment = w.moment();
+    let targets = check(w).await?;
+    let (cost, budget) = (w.cost(moment), each * targets.len() as u64);
+    w.untouched(moment, &before, "a check").await?;
+    hold!(cost > 0, "a check asked nobody, and says: {}", told(&targets));
+    hold!(
+        cost <= budget,
+        "a check of {} targets made {cost} backend calls; the profile says {each} at most for each",
+        targets.len()
+    );
+    if w.is_fake() {
+        // Nor does it repair what it finds.
+        for condition in [Condition::Cut, Condition::Hangs] {
+            let targets = w.backend().targets();
+            let moment = w.moment();
+            targets.iter().for_each(|target| w.wire().set_condition(target, Some(condition)));
+            check_within(w, Duration::from_secs(5)).await?;
+            targets.iter().for_each(|target| w.wire().set_condition(target, None));
+            w.untouched(moment, &before, &format!("a check of targets that are {condition:?}")).await?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) const HIDES_SECRETS: Rule = Rule {
+    id: "check.hides-secrets",
+    level: Level::Must,
+    says: "No entry of a check and no line logged by one has a credential, a key, a password or a payload in it.",
+    caller: Caller::Operator,
+    applies: checked,
+    check: Check::Decorated(|w| hides_secrets(w).boxed()),
+    absent: Some(|w| no_check(w).boxed()),
+    mend: "Give every credential to the seam's scrubber, and take reasons from codes, not from what a backend quotes.",
+};
+
+async fn hides_secrets(w: &mut World) -> Checked {
+    let mut secrets = w.backend().secrets();
+    if secrets.is_empty() && w.profile().credentials != CredentialsFrom::None && w.is_fake() {
+        return Err(Stop::Error(
+            "the profile says where credentials come from, but the harness does not say what must be hidden"
+                .into(),
+        ));
+    }
+    let mut request = w.request();
+    if let Some(Credentials { password, .. }) = &request.access.credentials {
+        secrets.push(password.clone());
+    } else {
+        let password = Secret::new(format!("pass-{}-word", w.case().tag));
+        secrets.push(password.clone());
+        request.access.credentials = Some(Credentials { username: "somebody".into(), password });
+    }
+    secrets.push(request.cloud_init.clone());
+    w.creates(&request).await?;
+
+    capture::start();
+    let said = everything_checked(w).await;
+    let captured = capture::take();
+    let entries = said?;
+    if captured.events.is_empty() {
+        return Err(Stop::Error("checks were made, but nothing was captured of what they log".into()));
+    }
+    for needle in secrets.iter().flat_map(needles) {
+        if let Some(place) = captured.mention(&needle) {
+            broken!("{place}, logged by a check, has a secret of {} bytes in it", needle.len());
+        }
+        let shows = |entry: &&TargetStatus| {
+            let details = entry.details.iter().flat_map(|(key, value)| [key, value]);
+            let texts = [&entry.name, &entry.address, &entry.reason.message];
+            texts.into_iter().chain(details).any(|text| text.contains(&needle))
+                || entry.reason.code.contains(&needle)
+        };
+        if let Some(entry) = entries.iter().find(shows) {
+            broken!("the check's entry for {} has a secret of {} bytes in it", entry.name, needle.len());
+        }
+    }
+    Ok(())
+}
+
+/// Checks in every condition that can be had; all entries together.
+async fn everything_checked(w: &World) -> Checked<Vec<TargetStatus>> {
+    let mut entries = check(w).await?;
+    // Powers that a harness lacks leave the others to be judged.
+    let _ = w.hand().quote_payloads(true).await;
+    if w.hand().spoil_credentials(true).await.is_ok() {
+        entries.extend(check(w).await?);
+        w.hand().spoil_credentials(false).await?;
+    }
+    for fault in w.hand().check_faults() {
+        w.hand().set_check_fault(Some(fault)).await?;
+        entries.extend(check(w).await?);
+        w.hand().set_check_fault(None).await?;
+    }
+    if w.is_fake() {
+        for condition in [Condition::Cut, Condition::Hangs] {
+            let targets = w.backend().targets();
+            targets.iter().for_each(|target| w.wire().set_condition(target, Some(condition)));
+            entries.extend(check_within(w, Duration::from_secs(5)).await?);
+            targets.iter().for_each(|target| w.wire().set_condition(target, None));
+        }
+    }
+    Ok(entries)
+}
+
+/// A secret as it may be quoted: whole, and each line that is long enough to be told from chance.
+fn needles(secret: &Secret) -> Vec<String> {
+    let text = String::from_utf8_lossy(secret.reveal()).into_owned();
+    let mut needles: Vec<_> =
+        text.lines().map(str::trim).filter(|line| line.len() >= 8).map(str::to_owned).collect();
+    if text.len() >= 8 {
+        needles.push(text);
+    }
+    needles
+}

@@ -1,0 +1,164 @@
+//! What a listing says of each instance.
+
+use futures::FutureExt;
+use provider_api::{Deleted, GetError, Profile, Shown, profile::DeleteReturn};
+
+use crate::{
+    broken,
+    harness::UNKNOWN_STATE,
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    world::{Tweaks, World},
+};
+
+pub(super) const IDS_ARE_DELETABLE: Rule = Rule {
+    id: "list.ids-are-deletable",
+    level: Level::Must,
+    says: "Delete accepts every id of a listing, and removes the instance that it was listed for.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| ids_are_deletable(w).boxed()),
+    absent: None,
+    mend: "Make the ids of create and of listings in one function.",
+};
+
+async fn ids_are_deletable(w: &mut World) -> Checked {
+    let mut made = Vec::new();
+    for placement in w.backend().placements() {
+        let mut request = w.request();
+        request.placement = placement;
+        w.creates(&request).await?;
+        made.push(request);
+    }
+    // Its own memory of what it made must not be needed.
+    w.restart(&Tweaks::default())?;
+    let listing = w.lists().await?;
+    for request in made {
+        let Some(listed) = listing.items.iter().find(|listed| listed.uid == request.uid) else {
+            broken!("the listing lacks {}", request.name)
+        };
+        let id = &listed.id;
+        let mut tries = 0;
+        loop {
+            match w.delete(id).await? {
+                Ok(Deleted::Abandoned(what)) => broken!("delete of the listed id {id} abandoned {what}"),
+                Ok(_) => {}
+                Err(error) => broken!("delete refused the listed id {id}: {error}"),
+            }
+            match w.get(id).await? {
+                Err(GetError::NotFound) => break,
+                Ok(_) => {}
+                Err(error) => broken!("get refused the listed id {id}: {error}"),
+            }
+            tries += 1;
+            hold!(tries < 90, "{} did not go under the listed id {id}", request.name);
+            w.pass(std::time::Duration::from_secs(2)).await;
+        }
+        let left = w.instances(&request.name).await?;
+        hold!(left.is_empty(), "{} still stands after delete and get of the listed id {id}", request.name);
+    }
+    Ok(())
+}
+
+pub(super) const UID_AND_CREATED_AT: Rule = Rule {
+    id: "list.uid-and-created-at",
+    level: Level::Must,
+    says: "A listing has name, uid and creation time as they stand on the backend; an unreadable time is none.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| uid_and_created_at(w).boxed()),
+    absent: None,
+    mend: "Read uid and creation time from the mark or the backend's own record, never from memory or the clock.",
+};
+
+async fn uid_and_created_at(w: &mut World) -> Checked {
+    let clock = std::sync::Arc::clone(&w.case().clock);
+    let from = clock.now();
+    let (request, id) = w.created().await?;
+    let to = clock.now();
+    w.wait_a_while().await;
+    w.restart(&Tweaks::default())?;
+    let listing = w.lists().await?;
+    let Some(listed) = listing.items.iter().find(|listed| listed.name == request.name) else {
+        broken!("the listing lacks {}", request.name)
+    };
+    hold!(
+        listed.uid == request.uid,
+        "list says the uid {} of {}, not {}",
+        listed.uid,
+        request.name,
+        request.uid
+    );
+    hold!(listed.id == id, "list says the id {} of {}; create answered {id}", listed.id, request.name);
+    w.made_between(listed.created_at, from, to, "list, a while and a restart later,")?;
+
+    w.hand().spoil_created_at(&request.name).await?;
+    let listing = w.lists().await?;
+    match listing.items.iter().find(|listed| listed.name == request.name) {
+        None => broken!("the creation time of {} cannot be read, and the listing lacks it", request.name),
+        Some(listed) => hold!(
+            listed.created_at.is_none(),
+            "the creation time of {} cannot be read, but list says {:?}",
+            request.name,
+            listed.created_at
+        ),
+    }
+    Ok(())
+}
+
+pub(super) const EVERY_STATE: Rule = Rule {
+    id: "list.every-state",
+    level: Level::Must,
+    says: "A listing has instances in every native state, known or not, also while they are being deleted.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| every_state(w).boxed()),
+    absent: None,
+    mend: "Filter listings by mark alone, on the backend's side too: its default filters often leave out what stopped.",
+};
+
+async fn every_state(w: &mut World) -> Checked {
+    let rows = w.profile().native_states.clone();
+    let mut made = Vec::new();
+    let fails = |shown: Shown| matches!(shown, Shown::Failure(_));
+    let states = rows.iter().map(|row| (row.native, fails(row.shown))).chain([(UNKNOWN_STATE, false)]);
+    for (native, may_be_unreadable) in states {
+        let (request, _, _) = w.running().await?;
+        w.hand().set_native_state(&request.name, native).await?;
+        made.push((request, format!("in native state {native:?}"), may_be_unreadable));
+    }
+    if deletes_in_progress(w.profile()) {
+        let (request, _, _) = w.running().await?;
+        w.hand().begin_deletion(&request.name).await?;
+        made.push((request, "being deleted".into(), false));
+    }
+    let listing = w.list().await?;
+    let listing = listing.map_err(|error| Stop::Broken(format!("list failed: {error}")))?;
+    for (request, how, may_be_unreadable) in &made {
+        let listed = listing.items.iter().filter(|listed| listed.uid == request.uid).count();
+        let said = listing.unreachable.iter().any(|part| {
+            part.target.contains(request.name.as_str()) || part.reason.message.contains(request.name.as_str())
+        });
+        hold!(
+            listed == 1 || (listed == 0 && *may_be_unreadable && said),
+            "{} is {how}; the listing has it {listed} times, once was due",
+            request.name
+        );
+    }
+    Ok(())
+}
+
+fn deletes_in_progress(profile: &Profile) -> bool {
+    profile.delete_return == DeleteReturn::ReturnsEarly || !profile.async_ops.is_empty()
+}
+
+pub(super) const NO_STATE_IN_A_LISTING: Rule = Rule {
+    id: "list.no-state-in-a-listing",
+    level: Level::Must,
+    says: "A listing carries no state: the type has none, so that the collector cannot trust it.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::ByType("provider_api::Listed"),
+    absent: None,
+    mend: "Ask get for the state of what was listed.",
+};

@@ -1,0 +1,198 @@
+//! Secondary resources that outlived their instance.
+
+use futures::FutureExt;
+use provider_api::{CreateRequest, Leftover, Profile, profile::SecondaryResources};
+
+use crate::{
+    broken,
+    harness::{Thing, ThingKind},
+    hold,
+    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, when},
+    world::{Tweaks, World},
+};
+
+/// Whether parts can outlive their instance: where the provider removes them itself.
+fn explicit(profile: &Profile) -> Applies {
+    when(profile.secondary_resources == SecondaryResources::Explicit)
+}
+
+/// Where there are no parts, or the backend takes them away, a delete leaves none, and none are listed.
+async fn nothing_outlives(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    let instance = w.instance(&request.name).await?;
+    let parts = w.parts(&instance).await?;
+    if w.profile().secondary_resources == SecondaryResources::None {
+        hold!(
+            parts.is_empty(),
+            "the profile has no secondary resources, but {} needs {parts:?}",
+            request.name
+        );
+    }
+    w.goes(&id).await?;
+    let things = w.everything().await?;
+    let left = things.iter().find(|thing| parts.iter().any(|part| part.key == thing.key));
+    hold!(left.is_none(), "the profile says that nothing outlives an instance, but this does: {left:?}");
+    let leftovers = w.leftovers().await?;
+    hold!(leftovers.items.is_empty(), "nothing is left, but leftovers are listed: {:?}", leftovers.items);
+    Ok(())
+}
+
+pub(super) const LEFTOVERS_LISTED: Rule = Rule {
+    id: "list.leftovers-listed",
+    level: Level::Should,
+    says: "Every secondary resource whose instance is gone is listed as a leftover, with its owner and its age.",
+    caller: Caller::Collector,
+    applies: explicit,
+    check: Check::Case(|w| listed(w).boxed()),
+    absent: Some(|w| nothing_outlives(w).boxed()),
+    mend: "List what carries our mark, or our name and installation, and take away what a living instance needs.",
+};
+
+async fn listed(w: &mut World) -> Checked {
+    let clock = std::sync::Arc::clone(&w.case().clock);
+    let from = clock.now();
+    let (request, left, leftovers) = torn(w).await?;
+    let to = clock.now();
+    hold!(
+        leftovers.len() == left.len(),
+        "{} is gone and these of its parts are left: {}; listed as leftovers are {leftovers:?}",
+        request.name,
+        words(&left)
+    );
+    for leftover in &leftovers {
+        w.made_between(leftover.created_at, from, to, &format!("leftover {}", leftover.id))?;
+    }
+    let all = w.leftovers().await?;
+    hold!(
+        all.items.len() == leftovers.len() && all.unreachable.is_empty(),
+        "of one gone instance {} leftovers were due and nothing unreachable; listed are {all:?}",
+        leftovers.len()
+    );
+    w.restart(&Tweaks::default())?;
+    let again = of(w, &request).await?;
+    hold!(again == leftovers, "after a restart the leftovers are {again:?}, before it {leftovers:?}");
+    // Another installation on the same backend must not see them.
+    w.restart(&Tweaks { installation: Some(w.other_installation()?), ..Tweaks::default() })?;
+    let theirs = w.leftovers().await?;
+    hold!(theirs.items.is_empty(), "another installation lists leftovers of ours: {:?}", theirs.items);
+    Ok(())
+}
+
+pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
+    id: "list.leftovers-deletable",
+    level: Level::Should,
+    says: "Every leftover can be deleted by its id, again without error, and nothing else goes with it.",
+    caller: Caller::Collector,
+    applies: explicit,
+    check: Check::Case(|w| deletable(w).boxed()),
+    absent: Some(|w| nothing_outlives(w).boxed()),
+    mend: "Delete the one resource that the id names, and let its absence be success.",
+};
+
+async fn deletable(w: &mut World) -> Checked {
+    let (living, _, _) = w.running().await?;
+    let (request, left, leftovers) = torn(w).await?;
+    let before = w.everything().await?;
+    for leftover in leftovers.iter().chain(&leftovers) {
+        if let Err(error) = w.delete_leftover(leftover).await? {
+            broken!("leftover {} of {} cannot be deleted: {error}", leftover.id, request.name);
+        }
+    }
+    let after = w.everything().await?;
+    let still = after.iter().find(|thing| left.iter().any(|part| part.key == thing.key));
+    hold!(
+        still.is_none(),
+        "every leftover of {} was deleted, but this still stands: {still:?}",
+        request.name
+    );
+    for thing in before.iter().filter(|thing| left.iter().all(|part| part.key != thing.key)) {
+        hold!(
+            after.iter().any(|other| other.key == thing.key),
+            "deleting the leftovers of {} took {:?} {} away",
+            request.name,
+            thing.kind,
+            thing.name
+        );
+    }
+    w.instance(&living.name).await?;
+    let again = of(w, &request).await?;
+    hold!(again.is_empty(), "every leftover was deleted, but listed are {again:?}");
+    Ok(())
+}
+
+pub(super) const LEFTOVERS_SPARE_THE_LIVING: Rule = Rule {
+    id: "list.leftovers-spare-the-living",
+    level: Level::Must,
+    says: "What a living instance needs is not listed as a leftover, and not deleted as one by an older id.",
+    caller: Caller::Collector,
+    applies: explicit,
+    check: Check::Case(|w| spare_the_living(w).boxed()),
+    absent: Some(|w| nothing_outlives(w).boxed()),
+    mend: "Look for the instance again directly before a leftover is deleted, and have the backend refuse what is in use.",
+};
+
+async fn spare_the_living(w: &mut World) -> Checked {
+    let (living, id, _) = w.running().await?;
+    let leftovers = w.leftovers().await?.items;
+    hold!(leftovers.is_empty(), "{} lives, but leftovers are listed: {leftovers:?}", living.name);
+
+    let (request, _, leftovers) = torn(w).await?;
+    // Its owner wants it back: the parts may be taken up again, and the ids in the collector's hand are old.
+    let again = w.creates(&request).await?;
+    w.runs(&request.name, &again).await?;
+    let instance = w.instance(&request.name).await?;
+    let needed = w.parts(&instance).await?;
+    if needed.is_empty() {
+        return Err(Stop::Error(format!("the observer sees no part of {}", request.name)));
+    }
+    for leftover in &leftovers {
+        // Refusing is as good as doing nothing.
+        let result = w.delete_leftover(leftover).await?;
+        w.note(format!("delete of the old leftover {} -> {result:?}", leftover.id));
+    }
+    let things = w.everything().await?;
+    let lost = needed.iter().find(|part| !things.iter().any(|thing| thing.key == part.key));
+    hold!(
+        lost.is_none(),
+        "{} lives again; deleting leftovers of its former self took this away: {}",
+        request.name,
+        lost.map(|part| part.name.as_str()).unwrap_or_default()
+    );
+    let listed = w.leftovers().await?.items;
+    hold!(listed.is_empty(), "both instances live, but leftovers are listed: {listed:?}");
+    for (name, id) in [(&living.name, &id), (&request.name, &again)] {
+        let instance = w.gets(id).await?;
+        hold!(instance.name == *name, "get {id} answered for {}", instance.name);
+    }
+    Ok(())
+}
+
+/// An instance whose parts alone are left, the parts as the observer sees them, and the leftovers listed for it.
+async fn torn(w: &mut World) -> Checked<(CreateRequest, Vec<Thing>, Vec<Leftover>)> {
+    if w.built().leftovers.is_none() {
+        broken!("the profile says secondary-resources explicit, but the provider lists no leftovers");
+    }
+    let (request, _, _) = w.running().await?;
+    let instance = w.instance(&request.name).await?;
+    let parts = w.parts(&instance).await?;
+    w.hand().remove_instance_only(&request.name).await?;
+    let mut left = w.everything().await?;
+    left.retain(|thing| thing.kind == ThingKind::Secondary && parts.iter().any(|part| part.key == thing.key));
+    if left.is_empty() {
+        return Err(Stop::Error(format!("the observer sees no part that {} left behind", request.name)));
+    }
+    w.catch_up().await;
+    let leftovers = of(w, &request).await?;
+    Ok((request, left, leftovers))
+}
+
+async fn of(w: &World, request: &CreateRequest) -> Checked<Vec<Leftover>> {
+    let mut leftovers = w.leftovers().await?.items;
+    leftovers.retain(|leftover| leftover.owner == request.name);
+    leftovers.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(leftovers)
+}
+
+fn words(things: &[Thing]) -> String {
+    things.iter().map(|thing| thing.name.as_str()).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,214 @@
+//! How much a listing has read: the whole scope, or what it says it has not.
+
+use std::collections::BTreeSet;
+
+use futures::FutureExt;
+use provider_api::{CreateRequest, Error, FailureClass, Listing, Profile, profile::ListPartial};
+
+use super::names;
+use crate::{
+    broken, hold,
+    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    wire::Condition,
+    world::World,
+};
+
+pub(super) const WHOLE_SCOPE: Rule = Rule {
+    id: "list.whole-scope",
+    level: Level::Must,
+    says: "A listing has the instances of every part of the scope that the provider can create in.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| whole_scope(w).boxed()),
+    absent: None,
+    mend: "List over the same places that create can choose, not over a default one.",
+};
+
+async fn whole_scope(w: &mut World) -> Checked {
+    let made = one_in_each_part(w).await?;
+    let listing = w.lists().await?;
+    for (request, target) in &made {
+        let times = listing.items.iter().filter(|listed| listed.uid == request.uid).count();
+        hold!(times == 1, "{} stands on {target}; the listing has it {times} times", request.name);
+    }
+    Ok(())
+}
+
+/// One instance for each part of the scope, with the target it came to stand on.
+async fn one_in_each_part(w: &mut World) -> Checked<Vec<(CreateRequest, String)>> {
+    let placements = w.backend().placements();
+    if placements.is_empty() {
+        return Err(Stop::Error("the harness names no placement".into()));
+    }
+    let mut made = Vec::new();
+    for placement in placements {
+        let mut request = w.request();
+        request.placement = placement;
+        w.creates(&request).await?;
+        let target = w.instance(&request.name).await?.target;
+        made.push((request, target));
+    }
+    Ok(made)
+}
+
+pub(super) const ALL_PAGES: Rule = Rule {
+    id: "list.all-pages",
+    level: Level::Must,
+    says: "A listing goes on to the last page, and has every instance once.",
+    caller: Caller::Collector,
+    applies: pages,
+    check: Check::Case(|w| all_pages(w).boxed()),
+    absent: Some(|w| no_pages(w).boxed()),
+    mend: "Follow the page token until the backend gives none; a page may be short or empty before that.",
+};
+
+fn pages(profile: &Profile) -> Applies {
+    when(profile.listing_pages)
+}
+
+async fn all_pages(w: &mut World) -> Checked {
+    let made = five(w).await?;
+    for size in [1, 2, 5] {
+        w.hand().set_page_size(size).await?;
+        let listed = names(&w.lists().await?);
+        hold!(listed == made, "in pages of {size} the listing has {listed:?}; {made:?} was due");
+    }
+    Ok(())
+}
+
+/// A backend without pages: the harness cannot make it serve any, and one answer has everything.
+async fn no_pages(w: &mut World) -> Checked {
+    let made = five(w).await?;
+    hold!(
+        w.hand().set_page_size(2).await.is_err(),
+        "the profile says that listings do not come in pages, but the backend serves pages"
+    );
+    let listed = names(&w.lists().await?);
+    hold!(listed == made, "the listing has {listed:?}; {made:?} was due");
+    Ok(())
+}
+
+async fn five(w: &mut World) -> Checked<Vec<String>> {
+    let mut names = Vec::new();
+    for _ in 0..5 {
+        names.push(w.created().await?.0.name.to_string());
+    }
+    names.sort();
+    Ok(names)
+}
+
+pub(super) const PARTIAL_AS_DECLARED: Rule = Rule {
+    id: "list.partial-as-declared",
+    level: Level::Must,
+    says: "A part of the scope that cannot be read is named in unreachable where the profile says so, and an error \
+           where it does not.",
+    caller: Caller::Collector,
+    applies: partial,
+    check: Check::Case(|w| partial_as_declared(w).boxed()),
+    absent: Some(|w| no_parts(w).boxed()),
+    mend: "Turn what failed for one part into an entry of unreachable, or into the error of the whole, never into nothing.",
+};
+
+fn partial(profile: &Profile) -> Applies {
+    when(profile.list_partial != ListPartial::NotApplicable)
+}
+
+const CONDITIONS: [Condition; 2] = [Condition::Cut, Condition::Hangs];
+
+async fn partial_as_declared(w: &mut World) -> Checked {
+    w.only_on_a_fake("cut off one part of itself")?;
+    let made = one_in_each_part(w).await?;
+    let targets: BTreeSet<_> = made.iter().map(|(_, target)| target.clone()).collect();
+    if targets.len() < 2 {
+        return Err(Stop::Error(format!(
+            "the profile says what a partial listing does, but all placements are on {targets:?}"
+        )));
+    }
+    for (target, condition) in targets.iter().flat_map(|target| CONDITIONS.map(|c| (target, c))) {
+        let result = list_while(w, &[target], condition).await?;
+        match (w.profile().list_partial, result) {
+            (ListPartial::OmitUnreachable, Ok(listing)) => {
+                omits(&listing, &made, target, condition)?;
+            }
+            (ListPartial::OmitUnreachable, Err(error)) => {
+                broken!(
+                    "{target} {condition:?}; the rest was due with it in unreachable, but list failed: {error}"
+                )
+            }
+            (_, Err(error)) => passing(&error, target, condition)?,
+            (_, Ok(listing)) => broken!(
+                "{target} {condition:?}; an error was due, but list answered with {} of {} instances",
+                listing.items.len(),
+                made.len()
+            ),
+        }
+    }
+    let listed = names(&w.lists().await?);
+    hold!(listed.len() == made.len(), "after all was mended, the listing has {listed:?} of {}", made.len());
+    Ok(())
+}
+
+/// A scope of one part is read, or listing fails.
+async fn no_parts(w: &mut World) -> Checked {
+    w.only_on_a_fake("cut itself off")?;
+    w.created().await?;
+    let targets = w.backend().targets();
+    for condition in CONDITIONS {
+        let result = list_while(w, &targets.iter().collect::<Vec<_>>(), condition).await?;
+        match result {
+            Err(error) => passing(&error, &targets.join(", "), condition)?,
+            Ok(listing) => broken!("{targets:?} {condition:?}, but list answered {listing:?}"),
+        }
+    }
+    let listed = w.lists().await?.items.len();
+    hold!(listed == 1, "after all was mended, the listing has {listed} instances of 1");
+    Ok(())
+}
+
+async fn list_while(w: &World, targets: &[&String], condition: Condition) -> Checked<Result<Listing, Error>> {
+    w.note(format!("{targets:?}: {condition:?}"));
+    targets.iter().for_each(|target| w.wire().set_condition(target, Some(condition)));
+    let clock = &w.case().clock;
+    let before = clock.monotonic();
+    let result = w.list().await;
+    let took = clock.monotonic().saturating_sub(before);
+    targets.iter().for_each(|target| w.wire().set_condition(target, None));
+    let budget = w.profile().budgets.list;
+    hold!(took <= budget, "with {targets:?} {condition:?}, list took {took:?}; its budget is {budget:?}");
+    result
+}
+
+fn omits(listing: &Listing, made: &[(CreateRequest, String)], target: &str, condition: Condition) -> Checked {
+    let Some(part) = listing.unreachable.iter().find(|part| part.target == target) else {
+        broken!("{target} {condition:?}, but list does not have it in unreachable: {:?}", listing.unreachable)
+    };
+    let reason = &part.reason;
+    hold!(
+        !reason.code.is_empty() && !reason.message.trim().is_empty(),
+        "list has {target} in unreachable without a reason: {reason:?}"
+    );
+    hold!(
+        listing.unreachable.len() == 1,
+        "{target} alone {condition:?}, but list has in unreachable {:?}",
+        listing.unreachable
+    );
+    for (request, stands_on) in made {
+        let listed = listing.items.iter().any(|listed| listed.uid == request.uid);
+        hold!(
+            listed || stands_on == target,
+            "{target} {condition:?}; {} stands on {stands_on}, but is not listed",
+            request.name
+        );
+        hold!(!listed || stands_on != target, "{target} {condition:?}, but {} on it is listed", request.name);
+    }
+    Ok(())
+}
+
+fn passing(error: &Error, target: &str, condition: Condition) -> Checked {
+    let class = error.class();
+    hold!(
+        class == FailureClass::Transient,
+        "{target} {condition:?}, which may pass, but list failed as {class:?}: {error}"
+    );
+    Ok(())
+}

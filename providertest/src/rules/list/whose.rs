@@ -1,0 +1,197 @@
+//! Whose instances a listing has: ours, and nobody else's.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures::FutureExt;
+use provider_api::{CreateRequest, Name, Ownership, Profile, mark};
+
+use super::names;
+use crate::{
+    broken,
+    drive::Ended,
+    faults::{Answer, CallerThen, Effect, Fault, Match},
+    harness::{Planted, ThingKind},
+    hold,
+    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    world::{Tweaks, World},
+};
+
+pub(super) const ONLY_MANAGED: Rule = Rule {
+    id: "list.only-managed",
+    level: Level::Must,
+    says: "A listing has only instances with a whole mark: managed, uid and installation together.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| only_managed(w).boxed()),
+    absent: None,
+    mend: "Judge every instance by Ownership::of; do not select by one label or by the name alone.",
+};
+
+async fn only_managed(w: &mut World) -> Checked {
+    let (ours, _) = w.created().await?;
+    let ids = w.identity().installation.clone();
+    // Each lacks a part of the mark, under the very name that a whole one would belong to.
+    for without in [mark::MANAGED, mark::UID, mark::INSTALLATION] {
+        let uid = w.uid();
+        let mut partly = w.marked(Name::from_uid(&uid).as_str(), &uid, &ids);
+        partly.marks.remove(without);
+        w.hand().plant(&partly).await?;
+    }
+    let uid = w.uid();
+    let mut off = w.marked(Name::from_uid(&uid).as_str(), &uid, &ids);
+    off.marks.insert(mark::MANAGED.into(), "false".into());
+    w.hand().plant(&off).await?;
+    let uid = w.uid();
+    let bare = Planted { marks: BTreeMap::new(), ..w.marked(Name::from_uid(&uid).as_str(), &uid, &ids) };
+    w.hand().plant(&bare).await?;
+    let foreign = Planted { name: format!("{}-by-hand", w.case().tag), ..bare };
+    w.hand().plant(&foreign).await?;
+    only(w, &[&ours], "six instances without a whole mark stand beside it").await
+}
+
+pub(super) const ONLY_THIS_INSTALLATION: Rule = Rule {
+    id: "list.only-this-installation",
+    level: Level::Must,
+    says: "A listing has only instances with this installation's identity.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| only_this_installation(w).boxed()),
+    absent: None,
+    mend: "Compare the installation in the mark with the context's identity, by Ownership::of.",
+};
+
+async fn only_this_installation(w: &mut World) -> Checked {
+    let (ours, _) = w.created().await?;
+    let elsewhere = w.other_installation()?;
+    let theirs = w.request();
+    let other = w.build(&Tweaks { installation: Some(elsewhere.clone()), ..Tweaks::default() })?;
+    let provider = Arc::clone(&other.provider);
+    let made = w.alone(async { provider.create(&theirs).await }).await?;
+    made.map_err(|error| Stop::Broken(format!("another installation cannot create beside ours: {error}")))?;
+    w.instance(&theirs.name).await?;
+    let uid = w.uid();
+    let planted = w.marked(Name::from_uid(&uid).as_str(), &uid, &elsewhere);
+    w.hand().plant(&planted).await?;
+    only(w, &[&ours], "two instances of another installation stand beside it").await?;
+
+    let listing = w.alone(async { provider.list_by_tag().await }).await?;
+    let listing =
+        listing.map_err(|error| Stop::Broken(format!("another installation cannot list: {error}")))?;
+    hold!(
+        !names(&listing).contains(&ours.name.to_string()),
+        "the listing of installation {elsewhere} has {}, which is of {}",
+        ours.name,
+        w.identity().installation
+    );
+    hold!(
+        names(&listing).contains(&theirs.name.to_string()),
+        "the listing of installation {elsewhere} lacks its own {}",
+        theirs.name
+    );
+    Ok(())
+}
+
+pub(super) const INHERITED_MARK_IS_NOT_LISTED: Rule = Rule {
+    id: "list.inherited-mark-is-not-listed",
+    level: Level::Must,
+    says: "A copy that inherited its original's mark is not listed; the original is, once.",
+    caller: Caller::Collector,
+    applies: always,
+    check: Check::Case(|w| inherited_mark(w).boxed()),
+    absent: None,
+    mend: "Count a mark only where the instance's own name is Name::from_uid of the uid in it.",
+};
+
+async fn inherited_mark(w: &mut World) -> Checked {
+    let (ours, _, _) = w.running().await?;
+    let marks = w.instance(&ours.name).await?.marks;
+    let uid = w.uid();
+    // One copy under a name of its own, one under a name that would be some other owner's.
+    for name in [format!("{}-copy", w.case().tag), Name::from_uid(&uid).to_string()] {
+        let copy = Planted { name, marks: marks.clone(), placement: ours.placement.clone() };
+        w.hand().plant(&copy).await?;
+    }
+    only(w, &[&ours], "two copies of it, mark and all, stand beside it").await
+}
+
+/// Holds that the listing is these instances, each once.
+async fn only(w: &World, ours: &[&CreateRequest], beside: &str) -> Checked {
+    w.catch_up().await;
+    let listing = w.lists().await?;
+    let mut due: Vec<_> = ours.iter().map(|request| request.name.to_string()).collect();
+    due.sort();
+    let listed = names(&listing);
+    hold!(listed == due, "{beside}; the listing has {listed:?}, {due:?} was due");
+    Ok(())
+}
+
+pub(super) const PLACEHOLDER_NOT_LISTED: Rule = Rule {
+    id: "list.placeholder-not-listed",
+    level: Level::Must,
+    says: "What the backend shows of an instance before the mark is on it is never listed.",
+    caller: Caller::Collector,
+    applies: placeholders,
+    check: Check::Case(|w| placeholder(w, true).boxed()),
+    absent: Some(|w| placeholder(w, false).boxed()),
+    mend: "List by whole marks alone; recognise a placeholder by its allocated id and lock in create and delete only.",
+};
+
+fn placeholders(profile: &Profile) -> Applies {
+    when(profile.visible_placeholder)
+}
+
+/// Drops a create in each call that changes something, and looks at what stands there then.
+async fn placeholder(w: &mut World, declared: bool) -> Checked {
+    w.only_on_a_fake("hold a call and drop its caller")?;
+    let dry = w.next_operation();
+    w.created().await?;
+    let calls =
+        w.calls().into_iter().filter(|call| call.operation.is_some_and(|id| id.0 == dry) && call.mutates);
+    let calls: Vec<_> = calls.collect();
+    if calls.is_empty() {
+        return Err(Stop::Error("a create made no call that changes something".into()));
+    }
+    let mut seen = false;
+    for held in calls {
+        let request = w.request();
+        let at = Match { operation: w.next_operation(), kind: held.kind.clone(), nth: held.nth };
+        let (effect, answer, caller) = (Effect::Now, Answer::Silence, CallerThen::Dropped);
+        w.arm([Fault { at, effect, answer, caller, repeats: false }]);
+        let provider = Arc::clone(w.provider());
+        let create = async { provider.create(&request).await.map(|_| ()) }.boxed();
+        let ended = w.together(vec![create]).await?.pop();
+        if let Some(Ended::Done(result)) = ended {
+            // What the first create made for all, an image say, this one may not have needed to make.
+            w.wire().disarm();
+            w.note(format!("create {} did not come to {}: {result:?}", request.name, held.kind));
+            continue;
+        }
+        let things = w.everything().await?;
+        seen |= things.iter().any(|thing| thing.kind == ThingKind::Placeholder);
+        for listed in w.lists().await?.items {
+            let marked = things.iter().any(|thing| {
+                let of = |key: &str| thing.marks.get(key).map(String::as_str);
+                thing.kind == ThingKind::Instance
+                    && Ownership::of(&thing.name, w.identity(), of)
+                        .ours()
+                        .is_some_and(|m| m.uid == listed.uid)
+            });
+            if !marked {
+                broken!(
+                    "a create was dropped in its call {}; the listing has {}, which carries no mark yet",
+                    held.kind,
+                    listed.name
+                );
+            }
+        }
+    }
+    match (declared, seen) {
+        (true, false) => Err(Stop::Error(
+            "the profile has a visible placeholder, but the observer never saw one during a create".into(),
+        )),
+        (false, true) => {
+            broken!("the profile has no visible placeholder, but the observer saw one during a create")
+        }
+        _ => Ok(()),
+    }
+}
