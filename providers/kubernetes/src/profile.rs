@@ -31,6 +31,7 @@ pub fn profile() -> Profile {
     // One Pod by name is the cheapest question that an API server knows; a listing that serves many gets would hold
     // every Pod's whole status for a saving that its watch cache gives already.
     profile.listing_max_age = Duration::ZERO;
+    profile.listing_pages = true;
     profile.placement = BTreeSet::from([
         PlacementField::Region,
         PlacementField::Zone,
