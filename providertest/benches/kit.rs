@@ -16,8 +16,8 @@ use std::{
 use async_trait::async_trait;
 use futures::{executor::block_on, future::BoxFuture};
 use provider_api::{
-    Clock, Context, CreateRequest, Deleted, Error, GetError, Identity, InstallationId, Instance, Listing, Provider,
-    ProviderId, ProviderName, Registry, Timestamp, TokioSpawner, Uid, Wait,
+    Clock, Context, CreateRequest, Deleted, Error, GetError, Identity, InstallationId, Instance, Listing,
+    Provider, ProviderId, ProviderName, Registry, Timestamp, TokioSpawner, Uid, Wait,
 };
 use providertest::{
     harness::{Case, Folder, Harness},
@@ -174,22 +174,29 @@ fn bare_costs() -> [Duration; 4] {
         let provider_type = backend.provider_type();
         let block = backend.block(&[]).expect("the plain block is always there");
         let name = provider_type.name;
-        let yaml = serde_json::json!({ "providers": [{ "name": "bare", "type": name, name: block }] }).to_string();
+        let yaml =
+            serde_json::json!({ "providers": [{ "name": "bare", "type": name, name: block }] }).to_string();
         let mut registry = Registry::default();
         registry.register(provider_type);
         let identity = Identity::new(InstallationId::parse("bare").expect("a label value"));
-        let surroundings =
-            |name: &ProviderName| Context::new(name.clone(), identity.clone(), Arc::clone(&clock), Arc::new(TokioSpawner));
+        let surroundings = |name: &ProviderName| {
+            Context::new(name.clone(), identity.clone(), Arc::clone(&clock), Arc::new(TokioSpawner))
+        };
         let naked = |built, _: &Context| built;
         let providers = registry
             .load_finished(&Default::default(), &yaml, |_| {}, surroundings, naked)
             .expect("the harness's config loads");
         let provider = Arc::clone(&providers.iter().next().expect("one entry").1.built.provider);
         let requests: BTreeMap<u32, CreateRequest> = (0..CALLS)
-            .map(|index| (index, backend.request(&Uid::parse(&format!("bare-{index}")).expect("a label value"))))
+            .map(|index| {
+                (index, backend.request(&Uid::parse(&format!("bare-{index}")).expect("a label value")))
+            })
             .collect();
         let started = Instant::now();
-        let ids: Vec<_> = requests.values().map(|request| block_on(provider.create(request)).expect("it creates")).collect();
+        let ids: Vec<_> = requests
+            .values()
+            .map(|request| block_on(provider.create(request)).expect("it creates"))
+            .collect();
         totals[0] += started.elapsed() / CALLS;
         let started = Instant::now();
         ids.iter().for_each(|id| drop(block_on(provider.get(id))));

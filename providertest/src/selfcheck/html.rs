@@ -19,9 +19,13 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{font-fam
 /// The page.
 pub fn html(check: &SelfCheck) -> String {
     let mut out = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
-    let _ = write!(out, "<title>Self-check of the conformance kit</title><style>{STYLE}</style></head><body>");
-    let (class, verdict) =
-        if check.holds() { ("good", "catches what it should, and nothing else") } else { ("bad", "cannot be believed") };
+    let _ =
+        write!(out, "<title>Self-check of the conformance kit</title><style>{STYLE}</style></head><body>");
+    let (class, verdict) = if check.holds() {
+        ("good", "catches what it should, and nothing else")
+    } else {
+        ("bad", "cannot be believed")
+    };
     let _ = write!(out, "<h1>The kit <span class=\"{class}\">{verdict}</span></h1>");
     let _ = write!(
         out,
@@ -34,7 +38,11 @@ pub fn html(check: &SelfCheck) -> String {
         check.false_alarms.len(),
         check.unguarded.len(),
         check.seed,
-        if check.full { "every saboteur met every rule" } else { "every saboteur met its own rule and the fast ones" },
+        if check.full {
+            "every saboteur met every rule"
+        } else {
+            "every saboteur met its own rule and the fast ones"
+        },
     );
     problems(&mut out, check);
     matrix(&mut out, check);
@@ -42,7 +50,8 @@ pub fn html(check: &SelfCheck) -> String {
     for row in &check.saboteurs {
         let _ = write!(out, "<dt>{}</dt><dd>{}", escape(row.name), escape(row.does));
         if let Some(seen) = &row.seen {
-            let _ = write!(out, "<br><span class=\"dim\">{} saw: {}</span>", escape(row.breaks), escape(seen));
+            let _ =
+                write!(out, "<br><span class=\"dim\">{} saw: {}</span>", escape(row.breaks), escape(seen));
         }
         out.push_str("</dd>");
     }
@@ -52,7 +61,10 @@ pub fn html(check: &SelfCheck) -> String {
 
 fn problems(out: &mut String, check: &SelfCheck) {
     let sections = [
-        ("Saboteurs that their own rule did not catch", check.uncaught.iter().map(ToString::to_string).collect()),
+        (
+            "Saboteurs that their own rule did not catch",
+            check.uncaught.iter().map(ToString::to_string).collect(),
+        ),
         ("Rules that the honest provider seemed to break", check.false_alarms.clone()),
         ("Rules without a saboteur", check.unguarded.iter().map(ToString::to_string).collect::<Vec<_>>()),
     ];
@@ -66,11 +78,17 @@ fn problems(out: &mut String, check: &SelfCheck) {
 }
 
 fn matrix(out: &mut String, check: &SelfCheck) {
-    let used: BTreeMap<_, _> =
-        check.saboteurs.iter().flat_map(|row| row.caught_by.iter().chain([&row.breaks])).map(|id| (*id, ())).collect();
+    let used: BTreeMap<_, _> = check
+        .saboteurs
+        .iter()
+        .flat_map(|row| row.caught_by.iter().chain([&row.breaks]))
+        .map(|id| (*id, ()))
+        .collect();
     let columns: Vec<_> = rules::table().map(|rule| rule.id).filter(|id| used.contains_key(id)).collect();
-    out.push_str("<h2>Kill matrix</h2><p class=\"dim\">A row is a saboteur, a column a rule. Strong: the rule that it \
-                  breaks caught it. Pale: another rule caught it too. Red: its own rule missed it.</p>");
+    out.push_str(
+        "<h2>Kill matrix</h2><p class=\"dim\">A row is a saboteur, a column a rule. Strong: the rule that it \
+                  breaks caught it. Pale: another rule caught it too. Red: its own rule missed it.</p>",
+    );
     out.push_str("<div class=\"wrap\"><table><thead><tr><th></th>");
     columns.iter().for_each(|id| {
         let _ = write!(out, "<th><span>{}</span></th>", escape(id));
@@ -85,7 +103,8 @@ fn matrix(out: &mut String, check: &SelfCheck) {
                 (false, true) => "miss",
                 (false, false) => "",
             };
-            let _ = write!(out, "<td class=\"{class}\" title=\"{} / {}\"></td>", escape(row.name), escape(id));
+            let _ =
+                write!(out, "<td class=\"{class}\" title=\"{} / {}\"></td>", escape(row.name), escape(id));
         }
         out.push_str("</tr>");
     }

@@ -88,7 +88,10 @@ pub struct Control {
 impl SelfCheck {
     /// Whether the kit can be believed.
     pub fn holds(&self) -> bool {
-        self.uncaught.is_empty() && self.false_alarms.is_empty() && self.unguarded.is_empty() && self.control.holds
+        self.uncaught.is_empty()
+            && self.false_alarms.is_empty()
+            && self.unguarded.is_empty()
+            && self.control.holds
     }
 }
 
@@ -127,7 +130,7 @@ pub fn run(full: bool, seed: u64, jobs: usize, watcher: &dyn Watcher) -> SelfChe
             }
             Judgement::Honest(index) => {
                 let (name, profile) = profiles[*index].clone();
-                let harness: Arc<dyn Harness> = Arc::new(MemoryHarness::with_profile(profile));
+                let harness: Arc<dyn Harness> = Arc::new(MemoryHarness::with("pairwise", profile));
                 (name, judge(&harness, HONEST, rules::table().collect(), seed))
             }
         };
@@ -184,7 +187,8 @@ fn judge(harness: &Arc<dyn Harness>, saboteur: Saboteur, rules: Vec<&'static Rul
 }
 
 fn row(saboteur: &Saboteur, report: &Report) -> Caught {
-    let failed = || report.setups.iter().flat_map(|setup| &setup.rules).filter(|rule| rule.status == Status::Fail);
+    let failed =
+        || report.setups.iter().flat_map(|setup| &setup.rules).filter(|rule| rule.status == Status::Fail);
     let caught_by: BTreeSet<_> = failed().map(|rule| rule.id).collect();
     Caught {
         name: saboteur.name,
@@ -199,7 +203,14 @@ fn alarms(name: &str, report: &Report) -> Vec<String> {
     let red = |status| !matches!(status, Status::Pass | Status::Unsupported | Status::ByType);
     let rules = report.setups.iter().flat_map(|setup| &setup.rules).filter(|rule| red(rule.status));
     rules
-        .map(|rule| format!("{} under {name}: {}: {}", rule.id, rule.status.as_str(), rule.reason.as_deref().unwrap_or("")))
+        .map(|rule| {
+            format!(
+                "{} under {name}: {}: {}",
+                rule.id,
+                rule.status.as_str(),
+                rule.reason.as_deref().unwrap_or("")
+            )
+        })
         .collect()
 }
 
@@ -210,7 +221,9 @@ fn spread<T: Sync, R: Send>(jobs: usize, work: &[T], run: impl Fn(&T) -> R + Syn
     std::thread::scope(|scope| {
         for _ in 0..jobs.max(1) {
             scope.spawn(|| {
-                while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < work.len()) {
+                while let Some(index) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|at| *at < work.len())
+                {
                     let result = run(&work[index]);
                     *results[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
                 }

@@ -6,7 +6,9 @@ use super::SelfCheck;
 
 /// The report as text; with `colour` for a terminal.
 pub fn text(check: &SelfCheck, colour: bool) -> String {
-    let paint = |code: &str, text: &str| if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() };
+    let paint = |code: &str, text: &str| {
+        if colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    };
     let mut out = String::new();
     let width = check.saboteurs.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let rules = check.saboteurs.iter().map(|row| row.breaks.len()).max().unwrap_or(0);
@@ -34,7 +36,10 @@ pub fn text(check: &SelfCheck, colour: bool) -> String {
     list(&mut out, "Rules that the honest provider seemed to break:", &check.false_alarms);
     list(&mut out, "Rules without a saboteur:", &owned(&check.unguarded));
     if !check.control.holds {
-        let text = format!("The control was caught by {} rules only; nothing above can be believed.", check.control.caught_by);
+        let text = format!(
+            "The control was caught by {} rules only; nothing above can be believed.",
+            check.control.caught_by
+        );
         let _ = writeln!(out, "\n{}", paint("31;1", &text));
     }
     let alone = check.saboteurs.iter().filter(|row| row.caught_by == [row.breaks]).count();
