@@ -66,8 +66,14 @@ mod system {
         }
 
         fn sleep(&self, how_long: Duration, _: Wait) -> BoxFuture<'static, ()> {
-            let until = tokio::time::Instant::now() + how_long;
-            Box::pin(async move { tokio::time::sleep_until(until).await })
+            // The timer is made inside the future, since making it needs the runtime; its end is fixed here.
+            let until = tokio::time::Instant::now().checked_add(how_long);
+            Box::pin(async move {
+                match until {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            })
         }
     }
 

@@ -1,6 +1,8 @@
 //! What a provider is given when it is built: its name, its identity, and everything it may wait with.
 
-use std::{fmt, path::Path, path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt, io::Read as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
+
+use zeroize::Zeroizing;
 
 use crate::{Clock, Error, Gate, Identity, Metrics, ProviderName, Seam, Secret, Spawner, Tracker};
 
@@ -82,10 +84,17 @@ impl CredentialFile {
             Error::transient(format!("cannot read the credentials in {}: {why}", self.0.display()))
                 .coded(crate::reasons::CREDENTIALS_UNAVAILABLE)
         };
-        let length = std::fs::metadata(&self.0).map_err(|error| unusable(error.to_string()))?.len();
-        if length > Self::MAX_BYTES {
-            return Err(unusable(format!("it has {length} bytes, at most {} are expected", Self::MAX_BYTES)));
+        let file = std::fs::File::open(&self.0).map_err(|error| unusable(error.to_string()))?;
+        let mut bytes = Zeroizing::new(Vec::new());
+        file.take(Self::MAX_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| unusable(error.to_string()))?;
+        if bytes.len() as u64 > Self::MAX_BYTES {
+            return Err(unusable(format!(
+                "it has more than the {} bytes that are expected",
+                Self::MAX_BYTES
+            )));
         }
-        std::fs::read(&self.0).map(Secret::new).map_err(|error| unusable(error.to_string()))
+        Ok(Secret::new(std::mem::take(&mut *bytes)))
     }
 }

@@ -45,14 +45,12 @@ impl Observer {
         let Context { name, clock, metrics, .. } = &self.context;
         let span = span(operation, name.as_str(), subject);
         metrics.operation_started(name, operation);
+        let started = clock.monotonic();
         let mut under_way =
-            UnderWay { observer: self, operation, subject, started: clock.monotonic(), ended: false };
-        let value = future.instrument(span.clone()).await;
+            UnderWay { observer: self, operation, subject, span: span.clone(), started, ended: false };
+        let value = future.instrument(span).await;
         let (class, error) = outcome(&value);
-        span.in_scope(|| under_way.end(class, error));
-        if class != "OK" && class != "NotFound" {
-            span.record("otel.status_code", "ERROR");
-        }
+        under_way.end(class, error);
         value
     }
 }
@@ -62,6 +60,7 @@ struct UnderWay<'o> {
     observer: &'o Observer,
     operation: Operation,
     subject: &'o str,
+    span: Span,
     started: Duration,
     ended: bool,
 }
@@ -72,6 +71,11 @@ impl UnderWay<'_> {
         let Context { name, clock, metrics, .. } = &self.observer.context;
         let elapsed = clock.monotonic().saturating_sub(self.started);
         metrics.operation_ended(name, self.operation, class, elapsed);
+        // The line belongs to the operation's span, also when the caller went away outside of it.
+        let _entered = self.span.enter();
+        if !["OK", "NotFound", "Cancelled"].contains(&class) {
+            self.span.record("otel.status_code", "ERROR");
+        }
         tracing::debug!(
             provider = %name,
             operation = self.operation.as_str(),

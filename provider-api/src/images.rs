@@ -1,6 +1,6 @@
 //! Which image a request may use: the entry's catalogue, and what `allowedImagePrefixes` lets through.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Error;
 
@@ -13,48 +13,69 @@ pub struct ImageRules {
 
 impl ImageRules {
     /// Whether an image that is not in the catalogue may be used. A prefix ends at a separator, so that
-    /// `registry.example/team` does not let `registry.example/team-evil` through. A URL needs its checksum,
-    /// `sha256` and 64 hex digits in its fragment, and may lead inside only where a prefix names that very host.
+    /// `registry.example/team` does not let `registry.example/team-evil` through; a URL must say what it is the URL of,
+    /// by a [`pinned_url`], and may lead inside only where a prefix names that very host.
+    ///
+    /// ```
+    /// use provider_api::ImageRules;
+    /// let rules = ImageRules { allowed_prefixes: vec!["https://img.example".into()] };
+    /// let sum = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    /// assert!(rules.allow(&format!("https://img.example/squid.qcow2#sha256={sum}")).is_ok());
+    /// assert!(rules.allow("https://img.example/squid.qcow2").is_err(), "it may change under us");
+    /// assert!(rules.allow(&format!("https://img.example@evil.example/x#sha256={sum}")).is_err());
+    /// ```
     ///
     /// # Errors
     /// Permanent, naming the field, the image and the prefixes.
     pub fn allow(&self, image: &str) -> Result<(), Error> {
-        let within = |prefix: &String| {
-            image.strip_prefix(prefix.as_str()).is_some_and(|rest| {
-                prefix.ends_with('/') || rest.is_empty() || rest.starts_with(['/', ':', '@', '?', '#'])
-            })
+        let refused = |why: String| {
+            let shown: String = image.chars().take(200).collect();
+            Err(Error::permanent(format!("placement.image {shown:?} is not in the catalogue, and {why}")))
         };
-        let plain = !image.contains("..") && !image.chars().any(|c| c.is_whitespace() || c.is_control());
-        if plain && self.allowed_prefixes.iter().any(within) {
-            return self.allow_url(image);
+        let lower = image.to_ascii_lowercase();
+        // Clients resolve dots and turn backslashes, so that a path would leave its prefix after it was judged.
+        let bends = lower.contains("..") || lower.contains("%2e") || image.contains('\\');
+        if bends || image.chars().any(|c| c.is_whitespace() || c.is_control()) {
+            return refused("it is not written plainly".to_owned());
         }
-        let allowed = match self.allowed_prefixes.as_slice() {
-            [] => "no other image is allowed".to_owned(),
-            prefixes => format!("allowedImagePrefixes are: {}", prefixes.join(", ")),
-        };
-        Err(Error::permanent(format!("placement.image {image:?} is not in the catalogue, and {allowed}")))
-    }
-
-    fn allow_url(&self, image: &str) -> Result<(), Error> {
+        if !self.allowed_prefixes.iter().any(|prefix| within(prefix, image)) {
+            return refused(match self.allowed_prefixes.as_slice() {
+                [] => "no other image is allowed".to_owned(),
+                prefixes => format!("allowedImagePrefixes are: {}", prefixes.join(", ")),
+            });
+        }
         let Some((_, rest)) = image.split_once("://") else { return Ok(()) };
-        let host = host(rest);
-        let named = |prefix: &String| {
-            !host.is_empty() && prefix.split_once("://").is_some_and(|(_, rest)| self::host(rest) == host)
-        };
-        if leads_inside(host) && !self.allowed_prefixes.iter().any(named) {
-            let text = format!(
-                "placement.image {image:?} leads to an internal address that no prefix of allowedImagePrefixes names"
+        let named =
+            |prefix: &String| prefix.split_once("://").is_some_and(|(_, named)| host(named) == host(rest));
+        if host(rest).is_empty() || (leads_inside(host(rest)) && !self.allowed_prefixes.iter().any(named)) {
+            return refused(
+                "it leads to an internal address that no prefix of allowedImagePrefixes names".to_owned(),
             );
-            return Err(Error::permanent(text));
         }
-        let checksum = rest.split_once("#sha256=").map(|(_, checksum)| checksum);
-        if checksum.is_some_and(|text| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit())) {
-            return Ok(());
+        if pinned_url(image).is_none() {
+            return refused(
+                "a URL must be http or https and end in #sha256= and 64 hexadecimal digits".to_owned(),
+            );
         }
-        Err(Error::permanent(format!(
-            "placement.image {image:?} is a URL without its checksum; append #sha256=…"
-        )))
+        Ok(())
     }
+}
+
+/// The URL of an image and the SHA-256 that its bytes must have, from `https://…#sha256=<64 hexadecimal digits>`.
+pub fn pinned_url(image: &str) -> Option<(&str, &str)> {
+    let (url, sum) = image.split_once("#sha256=")?;
+    let authority =
+        url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?.split('/').next()?;
+    // A user name in a URL makes one host look like another.
+    let plain = !authority.is_empty() && !authority.contains('@') && !url.contains('#');
+    (plain && sum.len() == 64 && sum.bytes().all(|b| b.is_ascii_hexdigit())).then_some((url, sum))
+}
+
+fn within(prefix: &str, image: &str) -> bool {
+    let separators: &[char] = if prefix.contains("://") { &['/', '?', '#'] } else { &['/', ':', '@'] };
+    image
+        .strip_prefix(prefix)
+        .is_some_and(|rest| prefix.ends_with('/') || rest.is_empty() || rest.starts_with(separators))
 }
 
 /// The host of what follows a URL's scheme, without user, port and path.
@@ -80,105 +101,47 @@ fn leads_inside(host: &str) -> bool {
 }
 
 /// Whether an address is one that an operator must not be made to fetch from unless its admin listed it: loopback,
-/// link-local, private, unspecified, and their IPv6 kin.
+/// link-local, private, unspecified, reserved, and the IPv6 forms that lead to such.
 pub fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
-            let [a, b, ..] = v4.octets();
+            let [a, b, c, _] = v4.octets();
             v4.is_loopback()
                 || v4.is_private()
                 || v4.is_link_local()
-                || v4.is_unspecified()
-                || v4.is_broadcast()
                 || v4.is_multicast()
+                || a == 0
+                || a >= 240
                 || (a == 100 && (64..128).contains(&b))
+                || (a == 198 && (18..20).contains(&b))
+                || (a == 192 && b == 0 && c == 0)
         }
         IpAddr::V6(v6) => {
-            v6.to_ipv4_mapped().is_some_and(|v4| is_internal(IpAddr::V4(v4)))
+            embedded_v4(v6).is_some_and(|v4| is_internal(IpAddr::V4(v4)))
                 || v6.is_loopback()
                 || v6.is_unspecified()
                 || v6.is_multicast()
                 || v6.is_unique_local()
                 || v6.is_unicast_link_local()
+                // The site-local addresses of old.
+                || v6.segments()[0] & 0xffc0 == 0xfec0
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_prefix_ends_at_a_separator() {
-        let rules = ImageRules {
-            allowed_prefixes: vec!["registry.example/team".into(), "https://img.example/".into()],
-        };
-        for good in [
-            "registry.example/team/squid:6",
-            "registry.example/team:1",
-            &summed("https://img.example/a.qcow2"),
-        ] {
-            assert!(rules.allow(good).is_ok(), "{good}");
+/// The IPv4 address that an IPv6 one leads to: mapped, compatible, by NAT64 or by 6to4.
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let last = || {
+        let [.., a, b, c, d] = address.octets();
+        Ipv4Addr::new(a, b, c, d)
+    };
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => Some(last()),
+        [0, 0, 0, 0, 0, 0, high, _] if high != 0 => Some(last()),
+        [0x2002, ab, cd, ..] => {
+            let ([a, b], [c, d]) = (ab.to_be_bytes(), cd.to_be_bytes());
+            Some(Ipv4Addr::new(a, b, c, d))
         }
-        for bad in [
-            "registry.example/team-evil/x",
-            "other/x",
-            "https://img.example/../x",
-            "registry.example/team/a b",
-            "",
-        ] {
-            assert!(rules.allow(bad).is_err(), "{bad}");
-        }
-        assert!(ImageRules::default().allow("anything").is_err());
-    }
-
-    fn summed(url: &str) -> String {
-        format!("{url}#sha256={}", "0f".repeat(32))
-    }
-
-    #[test]
-    fn a_url_needs_its_checksum_and_leads_outside() {
-        let rules = |prefixes: &[&str]| ImageRules {
-            allowed_prefixes: prefixes.iter().map(|prefix| (*prefix).to_owned()).collect(),
-        };
-        let any = rules(&["https://", "http://"]);
-        assert!(any.allow(&summed("https://img.example/a")).is_ok());
-        for bad in
-            ["https://img.example/a", "https://img.example/a#sha256=12", "http://img.example/?sha256=1"]
-        {
-            assert!(any.allow(bad).is_err(), "{bad}");
-        }
-        for inside in [
-            "http://169.254.169.254/latest",
-            "http://user@10.0.0.1:8080/a",
-            "http://[::1]/a",
-            "http://2130706433/a",
-            "http://0x7f.1/a",
-            "http://127.1/a",
-            "http://localhost:9000/a",
-            "http:///a",
-        ] {
-            assert!(any.allow(&summed(inside)).is_err(), "{inside}");
-        }
-        let listed = rules(&["http://10.0.0.1/images"]);
-        assert!(listed.allow(&summed("http://10.0.0.1/images/a")).is_ok());
-        assert!(listed.allow(&summed("http://10.0.0.1/images/../a")).is_err());
-    }
-
-    #[test]
-    fn internal_addresses_are_known() {
-        for address in [
-            "127.0.0.1",
-            "10.0.0.1",
-            "169.254.169.254",
-            "100.64.0.1",
-            "::1",
-            "fd00::1",
-            "fe80::1",
-            "::ffff:10.0.0.1",
-        ] {
-            assert!(is_internal(address.parse().unwrap()), "{address}");
-        }
-        assert!(!is_internal("192.0.2.1".parse().unwrap()) && !is_internal("2001:db8::1".parse().unwrap()));
+        _ => None,
     }
 }

@@ -37,7 +37,7 @@ impl fmt::Display for Reason {
 /// let state = State::Running { address: "192.0.2.7".parse()? };
 /// # Ok::<(), std::net::AddrParseError>(())
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0063
 /// use provider_api::State;
 /// let state = State::Running {};
 /// ```
@@ -133,7 +133,7 @@ pub enum Deleted {
 /// ```
 /// fn collect(listed: provider_api::Listed) -> provider_api::Uid { listed.uid }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0609
 /// fn collect(listed: provider_api::Listed) -> provider_api::State { listed.state }
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

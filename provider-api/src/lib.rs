@@ -42,7 +42,7 @@ pub use decorate::decorate;
 pub use error::{Class, Error, FailureClass, FailureId, GetError, LeftBehind, Operation};
 pub use gate::{Gate, Reservation, Turn};
 pub use id::{Grammar, ProviderId, usable as usable_segment};
-pub use images::{ImageRules, is_internal};
+pub use images::{ImageRules, is_internal, pinned_url};
 pub use instance::{
     Deleted, Instance, Leftover, LeftoverId, LeftoverListing, Listed, Listing, Reason, State, StateKind,
     Unreachable,

@@ -108,6 +108,20 @@ impl Mark {
 }
 
 /// Whose an instance is, by its own name and its mark. One place decides it for create, get, delete and list.
+///
+/// A clone inherits the mark, but not the name that belongs to it:
+///
+/// ```
+/// use provider_api::{Identity, InstallationId, Mark, Name, Ownership, Uid};
+/// let us = InstallationId::parse("cluster-1")?;
+/// let mark = Mark { uid: Uid::parse("uid-1")?, installation: us.clone(), created_at: None };
+/// let pairs = mark.pairs();
+/// let value_of = |key: &str| pairs.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str());
+/// let own_name = Name::from_uid(&mark.uid);
+/// assert_eq!(Ownership::of(own_name.as_str(), &Identity::new(us.clone()), value_of).ours(), Some(mark.clone()));
+/// assert_eq!(Ownership::of("copy-of-it", &Identity::new(us), value_of), Ownership::Inherited);
+/// # Ok::<(), provider_api::Malformed>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
     /// A whole mark, this installation's, under the name that belongs to its uid.

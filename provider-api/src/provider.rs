@@ -20,12 +20,20 @@ use crate::{
 /// # Assumptions
 /// Ids come from `create` or a listing, but may have been edited; config may have changed since.
 ///
-/// A provider can be shared by tasks (`runtime.shareable`):
+/// A provider can be shared by tasks (`runtime.shareable`), so what it holds must be too:
 ///
 /// ```
-/// fn share<P: provider_api::Provider>(provider: P) -> std::sync::Arc<dyn Send + Sync> { std::sync::Arc::new(provider) }
+/// struct Local(std::sync::Arc<()>);
+/// #[async_trait::async_trait]
+/// impl provider_api::Provider for Local {
+///     fn profile(&self) -> &provider_api::Profile { unreachable!() }
+///     async fn create(&self, _: &provider_api::CreateRequest) -> Result<provider_api::ProviderId, provider_api::Error> { unreachable!() }
+///     async fn get(&self, _: &provider_api::ProviderId) -> Result<provider_api::Instance, provider_api::GetError> { unreachable!() }
+///     async fn delete(&self, _: &provider_api::ProviderId) -> Result<provider_api::Deleted, provider_api::Error> { unreachable!() }
+///     async fn list_by_tag(&self) -> Result<provider_api::Listing, provider_api::Error> { unreachable!() }
+/// }
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0277
 /// struct Local(std::rc::Rc<()>);
 /// #[async_trait::async_trait]
 /// impl provider_api::Provider for Local {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    Built, Context, Profile, ProviderName,
+    Built, Context, Identity, Profile, ProviderName,
     config::{Collector, ConfigReport, Fields, Node, Shared},
     decorate,
 };
@@ -47,6 +47,7 @@ pub struct Entry {
     /// The provider and its abilities, decorated.
     pub built: Built,
     source: Node,
+    identity: Identity,
 }
 
 /// The providers of one config file, by configured name.
@@ -105,7 +106,8 @@ impl Registry {
         self.load_over(&Providers::default(), yaml, top, surroundings)
     }
 
-    /// As [`Registry::load`], but entries that did not change keep the provider that `old` has.
+    /// As [`Registry::load`], but entries that did not change, under an identity that did not change, keep the provider
+    /// that `old` has.
     ///
     /// # Errors
     /// As for [`Registry::load`].
@@ -140,15 +142,14 @@ impl Registry {
             if fields.find("providers").is_none() {
                 fields.problem("providers", "is missing; expected a list of providers");
             }
+            let mut lines = BTreeMap::new();
             for (node, mut entry) in fields.each_with_node("providers") {
+                entry.report_taken_name(&mut lines);
                 let Some(entry) = self.entry(&mut entry, node, &collector, old, &surroundings, &finish)
                 else {
                     continue;
                 };
-                let name = entry.common.name.clone();
-                if providers.insert(name.clone(), Arc::new(entry)).is_some() {
-                    collector.push("providers", node.line, format!("two providers are called {name}"));
-                }
+                providers.insert(entry.common.name.clone(), Arc::new(entry));
             }
         }
         collector.into_result(Providers(providers))
@@ -164,7 +165,10 @@ impl Registry {
         finish: &impl Fn(Built, &Context) -> Built,
     ) -> Option<Entry> {
         let common = Shared::read(fields);
-        let name = fields.required::<String>("type")?;
+        let Some(name) = fields.required::<String>("type") else {
+            fields.ignore_rest();
+            return None;
+        };
         let Some(provider_type) = self.find(&name) else {
             let known = self.0.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
             fields.problem("type", format!("{name:?} is not a known type; known are: {known}"));
@@ -187,9 +191,11 @@ impl Registry {
             fields.problem(provider_type.name, "the provider could not be built, and did not say why");
             return None;
         };
-        let kept = old.get(&common.name).filter(|entry| entry.source == *node);
+        let unchanged = |entry: &&Arc<Entry>| entry.source == *node && entry.identity == context.identity;
+        let kept = old.get(&common.name).filter(unchanged);
         let built = kept.map_or_else(|| finish(fresh, &context), |entry| entry.built.clone());
-        Some(Entry { common, provider_type: provider_type.name, built, source: node.clone() })
+        let identity = context.identity;
+        Some(Entry { common, provider_type: provider_type.name, built, source: node.clone(), identity })
     }
 
     fn find(&self, name: &str) -> Option<&ProviderType> {

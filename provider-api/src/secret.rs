@@ -44,31 +44,44 @@ impl fmt::Debug for Secret {
 
 /// Replaces secrets in a text that a backend or a library wrote.
 ///
-/// It knows a secret as a whole, each of its lines of 6 or more characters, and the four base64 forms of the
-/// whole. A backend that quotes a cut-off part of a payload is not helped by that: for calls that carry a
-/// payload only code and reason go on (`create.hides-secrets`).
+/// It knows a secret as a whole, each of its lines of 6 or more characters, both as JSON quotes them, and the base64 of
+/// the whole, also inside the base64 of something longer. A backend that quotes a cut-off part of a payload is not
+/// helped by that: for calls that carry a payload only code and reason go on (`create.hides-secrets`).
+///
+/// ```
+/// use provider_api::Scrubber;
+/// let mut scrubber = Scrubber::default();
+/// scrubber.hide(b"#cloud-config\npassword: swordfish\n");
+/// let quoted = r##"400 bad value "#cloud-config\npassword: swordfish\n" for user-data"##;
+/// assert_eq!(scrubber.scrub(quoted), r#"400 bad value "[redacted]" for user-data"#);
+/// ```
 #[derive(Clone, Default)]
 pub struct Scrubber(Vec<Zeroizing<String>>);
 
 impl Scrubber {
     /// What stands where a secret was.
     pub const MARK: &'static str = "[redacted]";
-    const SHORTEST: usize = 6;
+    /// What is shorter is no secret by itself, and would be found everywhere.
+    pub const SHORTEST: usize = 6;
 
     /// Knows one secret more.
     pub fn hide(&mut self, secret: &[u8]) {
         let whole = String::from_utf8_lossy(secret);
-        let lines =
-            whole.lines().map(str::trim).filter(|line| line.len() >= Self::SHORTEST).map(str::to_owned);
-        let mut needles: Vec<String> = lines.collect();
+        let long_enough = |text: &&str| text.len() >= Self::SHORTEST;
+        let mut needles: Vec<String> = Vec::new();
+        for text in whole.lines().map(str::trim).chain([&*whole]).filter(long_enough) {
+            let quoted = serde_json::Value::from(text).to_string();
+            needles.push(quoted[1..quoted.len() - 1].to_owned());
+            needles.push(text.to_owned());
+        }
         if secret.len() >= Self::SHORTEST {
             needles
                 .extend([BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD].map(|base| base.encode(secret)));
-            needles.push(whole.into_owned());
+            needles.extend((0..3).flat_map(|offset| inside_base64(secret, offset)));
         }
         self.0.extend(needles.into_iter().map(Zeroizing::new));
         // The longest first, so that a part never spoils the whole.
-        self.0.sort_by_key(|needle| std::cmp::Reverse(needle.len()));
+        self.0.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         self.0.dedup();
     }
 
@@ -82,6 +95,16 @@ impl Scrubber {
         }
         text
     }
+}
+
+/// What base64 makes of a secret that starts `offset` bytes into a group of three: the characters that do not depend on
+/// its neighbours. It is how a password shows in an `Authorization: Basic` header.
+fn inside_base64(secret: &[u8], offset: usize) -> [String; 2] {
+    let mut padded = vec![0; offset];
+    padded.extend_from_slice(secret);
+    let first = (offset * 8).div_ceil(6);
+    let end = padded.len() * 8 / 6;
+    [BASE64_NOPAD, BASE64URL_NOPAD].map(|base| base.encode(&padded)[first..end].to_owned())
 }
 
 impl fmt::Debug for Scrubber {

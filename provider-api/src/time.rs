@@ -37,6 +37,15 @@ impl Timestamp {
 
     /// The age of something whose creation time may be unknown: unknown counts as older than anything
     /// (`get.unknown-age-is-old`).
+    ///
+    /// ```
+    /// use provider_api::Timestamp;
+    /// use std::time::Duration;
+    /// let now = Timestamp::from_unix(1_000);
+    /// assert_eq!(Timestamp::age(now, Some(Timestamp::from_unix(940))), Duration::from_secs(60));
+    /// assert_eq!(Timestamp::age(now, None), Duration::MAX);
+    /// assert_eq!(Timestamp::age(now, Some(Timestamp::from_unix(2_000))), Duration::ZERO, "a clock that runs ahead");
+    /// ```
     pub fn age(now: Self, created_at: Option<Self>) -> Duration {
         created_at.map_or(Duration::MAX, |created_at| now.since(created_at))
     }

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 use super::Fields;
-use crate::{AddressPolicy, Budgets, ProviderName};
+use crate::{AddressFamily, AddressPolicy, Budgets, ProviderName};
 
 /// The fields that all types of providers share.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +85,7 @@ impl Shared {
 
     /// Reads them; `None` when the name is unusable, all else falls back so that reading goes on.
     pub(crate) fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let name = fields.required("name");
+        let name = fields.required::<ProviderName>("name");
         let budgets = fields.section("budgets").map(|mut own| BudgetOverrides {
             create: own.optional("create"),
             get: own.optional("get"),
@@ -92,37 +94,30 @@ impl Shared {
             connect: own.optional("connect"),
             call: own.optional("call"),
         });
-        let probe = match fields.optional::<String>("probe").as_deref() {
-            None | Some("on") => Probe::On,
-            Some("off") => Probe::Off,
-            Some(other) => {
-                fields.problem("probe", format!("{other:?} is neither on nor off"));
-                Probe::On
-            }
-        };
         let concurrency = fields.optional::<std::num::NonZeroUsize>("maxConcurrentPerTarget");
-        let common = Self {
-            name: name?,
+        let family = fields.optional("addressFamily").unwrap_or_default();
+        let ranges = fields.or("addressRanges", Vec::new());
+        report_other_family(fields, family, &ranges);
+        // Every field is asked for before a bad name ends it: what nobody asked for would count as unknown.
+        let rest = Self {
             allowed_namespaces: fields.or("allowedNamespaces", Vec::new()),
-            addresses: AddressPolicy {
-                family: fields.optional("addressFamily").unwrap_or_default(),
-                ranges: fields.or("addressRanges", Vec::new()),
-            },
+            addresses: AddressPolicy { family, ranges },
             max_concurrent_per_target: concurrency.map_or(Self::DEFAULT_CONCURRENCY, Into::into),
             max_instances: fields.optional("maxInstances"),
             allowed_image_prefixes: fields.or("allowedImagePrefixes", Vec::new()),
             budgets: budgets.unwrap_or_default(),
-            probe,
+            probe: fields.or("probe", Probe::On),
+            ..Self::placeholder(ProviderName::parse("unnamed").expect("a DNS label"))
         };
-        for (index, range) in common.addresses.ranges.iter().enumerate() {
-            let is_v4 = matches!(range, ipnet::IpNet::V4(_));
-            if is_v4 != (common.addresses.family == crate::AddressFamily::Ipv4) {
-                fields.problem(
-                    "addressRanges",
-                    format!("[{index}] {range} is not of the entry's addressFamily"),
-                );
-            }
+        Some(Self { name: name?, ..rest })
+    }
+}
+
+fn report_other_family(fields: &Fields<'_>, family: AddressFamily, ranges: &[IpNet]) {
+    for (index, range) in ranges.iter().enumerate() {
+        if matches!(range, IpNet::V4(_)) != (family == AddressFamily::Ipv4) {
+            let text = format!("{range} is not of the entry's addressFamily");
+            fields.problem(&format!("addressRanges[{index}]"), text);
         }
-        Some(common)
     }
 }

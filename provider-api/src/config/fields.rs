@@ -1,6 +1,10 @@
 //! Reads a mapping key by key and collects every problem on the way.
 
-use std::{cell::RefCell, collections::BTreeSet, fmt};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use super::{FromNode, Mapping, Node, node::Value};
 
@@ -161,9 +165,10 @@ impl<'n> Fields<'n> {
             .collect()
     }
 
-    /// Reports a problem with a field.
+    /// Reports a problem with a field, or with something inside it: `ranges`, `ranges[2]`, `owner.name`.
     pub fn problem(&self, key: &str, message: impl Into<String>) {
-        let line = self.map.iter().find(|(other, _)| other == key).map_or(self.line, |(_, node)| node.line);
+        let field = key.split(['[', '.']).next().unwrap_or(key);
+        let line = self.map.iter().find(|(other, _)| other == field).map_or(self.line, |(_, node)| node.line);
         self.collector.push(&self.at(key), line, message);
     }
 
@@ -171,6 +176,16 @@ impl<'n> Fields<'n> {
     pub fn find(&mut self, key: &'static str) -> Option<&'n Node> {
         self.known.insert(key);
         self.map.iter().find(|(other, node)| other == key && node.value != Value::Null).map(|(_, node)| node)
+    }
+
+    /// Reports a `name` that an earlier mapping has too; `lines` remembers where each one stands.
+    pub(crate) fn report_taken_name(&mut self, lines: &mut BTreeMap<String, u64>) {
+        let Some(Value::Text(name)) = self.find("name").map(|node| &node.value) else { return };
+        if let Some(line) = lines.get(name) {
+            self.problem("name", format!("{name:?} is taken by the entry on line {line}"));
+        } else {
+            lines.insert(name.clone(), self.line);
+        }
     }
 
     /// Lets every other key pass: without a known type nobody can tell which are right.

@@ -6,7 +6,7 @@ use serde::{
     Deserialize,
     de::{Deserializer, MapAccess, SeqAccess, Visitor},
 };
-use serde_saphyr::{DuplicateKeyPolicy, Spanned, options};
+use serde_saphyr::{DuplicateKeyPolicy, Spanned, alias_limits, budget, options};
 
 use super::{ConfigReport, Problem};
 
@@ -40,12 +40,25 @@ impl PartialEq for Node {
 }
 
 impl Node {
+    /// A config is written by hand; a larger file is some other file.
+    pub const MAX_BYTES: usize = 256 << 10;
+
     /// Reads a file.
     ///
     /// # Errors
     /// A report with one problem when the text is no YAML, or is larger than a config has reason to be.
     pub fn parse(yaml: &str) -> Result<Self, ConfigReport> {
-        let options = options! { duplicate_keys: DuplicateKeyPolicy::PassThrough };
+        if yaml.len() > Self::MAX_BYTES {
+            let message = format!("has {} bytes, at most {} are expected", yaml.len(), Self::MAX_BYTES);
+            return Err(ConfigReport(vec![Problem { path: String::new(), line: None, message }]));
+        }
+        // Aliases could make a small text a huge tree, and deep nesting could exhaust the stack. Each replayed scalar
+        // can be as long as the file.
+        let options = options! {
+            duplicate_keys: DuplicateKeyPolicy::PassThrough,
+            budget: budget! { max_depth: 64, max_aliases: 200, max_nodes: 50_000 },
+            alias_limits: alias_limits! { max_total_replayed_events: 1_000 },
+        };
         match serde_saphyr::from_str_with_options::<Spanned<Value>>(yaml, options) {
             Ok(spanned) => Ok(spanned.into()),
             Err(error) => Err(ConfigReport(vec![Problem {

@@ -4,8 +4,11 @@ use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 
-use super::{Node, fields::Collector, node::Value};
+use super::{Node, Probe, fields::Collector, node::Value};
 use crate::{AddressFamily, InstallationId, ProviderName};
+
+/// No wait of ours is longer; a deadline that far ahead is a slip of the pen, and could overflow a clock.
+const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A value that can be read from a config file; what is wrong is reported, never guessed.
 #[allow(private_interfaces)]
@@ -87,6 +90,21 @@ impl FromNode for NonZeroUsize {
     }
 }
 
+/// `on` and `off` in any spelling of YAML: unquoted they may have been read as booleans.
+#[allow(private_interfaces)]
+impl FromNode for Probe {
+    const EXPECTED: &'static str = "on or off";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        match &node.value {
+            Value::Bool(true) => Some(Self::On),
+            Value::Bool(false) => Some(Self::Off),
+            Value::Text(text) if text == "on" => Some(Self::On),
+            Value::Text(text) if text == "off" => Some(Self::Off),
+            _ => expected(Self::EXPECTED, node, path, collector),
+        }
+    }
+}
+
 #[allow(private_interfaces)]
 impl<T: FromNode> FromNode for Vec<T> {
     const EXPECTED: &'static str = "a list";
@@ -133,10 +151,18 @@ impl FromNode for Duration {
             (Some(number), Some(factor)) => number.checked_mul(factor).map(Duration::from_secs),
             _ => None,
         };
-        value.filter(|value| !value.is_zero()).or_else(|| {
-            collector.push(path, node.line, format!("{text:?} is not {}", Self::EXPECTED));
-            None
-        })
+        let wrong = match value {
+            Some(value) if value.is_zero() => {
+                format!("{text:?} is no time at all; expected {}", Self::EXPECTED)
+            }
+            Some(value) if value > LONGEST => {
+                format!("{text:?} is longer than the seven days that are allowed")
+            }
+            Some(value) => return Some(value),
+            None => format!("{text:?} is not {}", Self::EXPECTED),
+        };
+        collector.push(path, node.line, wrong);
+        None
     }
 }
 

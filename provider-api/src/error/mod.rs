@@ -1,162 +1,23 @@
 //! The error taxonomy: four classes, and an error that says what happened, to what, why, and what is left.
+//!
+//! The classes and the operations that errors name are in `class.rs`, what a failure leaves behind in `aftermath.rs`.
+
+mod aftermath;
+mod class;
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
-use serde::{Deserialize, Serialize};
+pub use aftermath::{FailureId, LeftBehind};
+pub use class::{Class, FailureClass, Operation};
 
 use crate::{ProviderName, Scrubbed};
-
-/// What a caller branches on. Exhaustive, so that no caller passes over a new one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Class {
-    /// Proven absent. Of the four operations only `get` answers it.
-    NotFound,
-    /// Quota, capacity, stock-out, address space, a backend's rate limit.
-    QuotaExceeded,
-    /// Network, 5xx, time-outs, locks, anything unknown.
-    Transient,
-    /// Bad config or argument, authentication, permission, malformed id, foreign instance.
-    Permanent,
-}
-
-impl Class {
-    /// Every class.
-    pub const ALL: [Self; 4] = [Self::NotFound, Self::QuotaExceeded, Self::Transient, Self::Permanent];
-
-    /// The class as a label value.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NotFound => "NotFound",
-            Self::QuotaExceeded => "QuotaExceeded",
-            Self::Transient => "Transient",
-            Self::Permanent => "Permanent",
-        }
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The class of an [`Error`]: every one but NotFound, which is an answer of `get` alone.
-///
-/// `create` can therefore never answer NotFound (`create.never-not-found`):
-///
-/// ```
-/// use provider_api::{Error, FailureClass};
-/// let error = Error::new(FailureClass::Transient, "the zone did not answer");
-/// ```
-/// ```compile_fail
-/// use provider_api::{Error, FailureClass};
-/// let error = Error::new(FailureClass::NotFound, "no such zone");
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum FailureClass {
-    /// See [`Class::QuotaExceeded`].
-    QuotaExceeded,
-    /// See [`Class::Transient`].
-    Transient,
-    /// See [`Class::Permanent`].
-    Permanent,
-}
-
-impl From<FailureClass> for Class {
-    fn from(class: FailureClass) -> Self {
-        match class {
-            FailureClass::QuotaExceeded => Self::QuotaExceeded,
-            FailureClass::Transient => Self::Transient,
-            FailureClass::Permanent => Self::Permanent,
-        }
-    }
-}
-
-/// The operations, as errors, spans and metrics name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Operation {
-    /// [`Provider::create`](crate::Provider::create).
-    Create,
-    /// [`Provider::get`](crate::Provider::get).
-    Get,
-    /// [`Provider::delete`](crate::Provider::delete).
-    Delete,
-    /// [`Provider::list_by_tag`](crate::Provider::list_by_tag).
-    List,
-    /// Both halves of [`Leftovers`](crate::Leftovers).
-    Leftovers,
-    /// [`Checker::check`](crate::Checker::check).
-    Check,
-}
-
-impl Operation {
-    /// Every operation.
-    pub const ALL: [Self; 6] =
-        [Self::Create, Self::Get, Self::Delete, Self::List, Self::Leftovers, Self::Check];
-
-    /// The operation as a label value.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Get => "get",
-            Self::Delete => "delete",
-            Self::List => "list",
-            Self::Leftovers => "leftovers",
-            Self::Check => "check",
-        }
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// What a failed operation may have left on the backend (`errors.left-behind-is-true`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LeftBehind {
-    /// Nothing.
-    Nothing,
-    /// Something that `delete` by the instance's id removes.
-    DeletableById,
-    /// It is not known.
-    Unknown,
-}
-
-/// The id of a failure that a backend reported late (contract 2.1).
-///
-/// The caller passes it back as [`acknowledged_failure`](crate::CreateRequest::acknowledged_failure).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct FailureId(String);
-
-impl FailureId {
-    /// Takes the text as it is.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for FailureId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// Why an operation failed. It has exactly one class, for it cannot be built without one (`errors.one-class`).
 ///
 /// ```
 /// let error = provider_api::Error::new(provider_api::FailureClass::Transient, "the zone did not answer");
 /// ```
-/// ```compile_fail
+/// ```compile_fail,E0061
 /// let error = provider_api::Error::new("the zone did not answer");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]

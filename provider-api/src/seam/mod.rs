@@ -1,15 +1,20 @@
 //! The seam: every backend call of a provider goes through it. It gives each call a budget, a span, a log line,
 //! a count and, in tests, an entry in the ledger.
+//!
+//! `live.rs` has one call under way, `waits.rs` the other waits that a ledger hears of.
+
+mod live;
+mod waits;
 
 use std::{error::Error as StdError, fmt, future::Future, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use futures::{FutureExt, channel::oneshot};
-use tracing::Span;
+use live::{Ended, Live};
+pub(crate) use waits::Waiting;
+use waits::tracked;
 
 use crate::{
-    CallEnd, CallId, CallKind, Clock, Context, Scrubbed, Scrubber, TaskId, TrackedWait, Tracker, Wait,
-    current_operation,
-    tracker::{poll_in_call, run_in_call},
+    CallKind, Clock, Context, Scrubbed, Scrubber, TrackedWait, Wait, current_operation, tracker::run_in_call,
     within_operation,
 };
 
@@ -199,169 +204,4 @@ impl<E: BackendError> CallError<E> {
             Self::Backend(error) => Scrubbed::chain(error, scrubber),
         }
     }
-}
-
-/// One call under way. Dropped before its end it is a call whose caller went away.
-struct Live<'s> {
-    seam: &'s Seam,
-    kind: CallKind,
-    target: &'s str,
-    call: CallId,
-    span: Span,
-    started: Duration,
-    ended: bool,
-}
-
-impl<'s> Live<'s> {
-    fn begin(seam: &'s Seam, kind: CallKind, target: &'s str, blocking: bool) -> Self {
-        let context = &seam.context;
-        let call = match &context.tracker {
-            Some(tracker) => tracker.begin_call(current_operation(), &kind, target, blocking),
-            None => CallId(0),
-        };
-        context.metrics.call_started(&context.name, kind.name);
-        // Only under a parent: a call of nobody's would be a trace of its own.
-        let span = if Span::current().is_none() {
-            Span::none()
-        } else {
-            tracing::info_span!(
-                "backend.call",
-                otel.name = format_args!("{}.{}", seam.provider_type, kind.name),
-                otel.kind = "client",
-                otel.status_code = tracing::field::Empty,
-                call = kind.name,
-                target = target,
-            )
-        };
-        Self { seam, kind, target, call, span, started: context.clock.monotonic(), ended: false }
-    }
-
-    async fn race<T, E>(
-        &mut self,
-        budget: Duration,
-        future: impl Future<Output = Result<T, E>>,
-    ) -> Result<T, CallError<E>> {
-        let mut guard = self.seam.context.clock.sleep(budget, Wait::Guard);
-        let mut future = pin!(future);
-        let (call, span) = (self.call, self.span.clone());
-        std::future::poll_fn(|cx| {
-            let _entered = span.enter();
-            match poll_in_call(call, || future.as_mut().poll(cx)) {
-                Poll::Ready(result) => Poll::Ready(result.map_err(CallError::Backend)),
-                Poll::Pending => guard.poll_unpin(cx).map(|()| Err(CallError::Overlong(budget))),
-            }
-        })
-        .await
-    }
-
-    fn end<T, E: BackendError>(&mut self, result: &Result<T, CallError<E>>) {
-        match result {
-            Ok(_) => self.close(CallEnd::Answered, None),
-            Err(CallError::Overlong(_)) => {
-                self.close(CallEnd::Overlong, Some("no answer within its budget".into()))
-            }
-            Err(error) => {
-                let text = error.scrubbed(self.kind, &self.seam.scrubber).to_string();
-                self.close(CallEnd::Answered, Some(text));
-            }
-        }
-    }
-
-    fn close(&mut self, end: CallEnd, error: Option<String>) {
-        self.ended = true;
-        let context = &self.seam.context;
-        if let Some(tracker) = &context.tracker {
-            tracker.end_call(self.call, end);
-        }
-        let elapsed = context.clock.monotonic().saturating_sub(self.started);
-        let _entered = self.span.enter();
-        if error.is_some() {
-            self.span.record("otel.status_code", "ERROR");
-        }
-        tracing::debug!(
-            provider = %context.name,
-            call = self.kind.name,
-            target = self.target,
-            elapsed_ms = elapsed.as_millis() as u64,
-            error = error.as_deref(),
-            "backend call"
-        );
-    }
-}
-
-impl Drop for Live<'_> {
-    fn drop(&mut self) {
-        if !self.ended {
-            self.close(CallEnd::Dropped, Some("dropped by its caller".into()));
-        }
-    }
-}
-
-/// Says that a closure ended, also when it panicked.
-struct Ended {
-    tracker: Option<Arc<dyn Tracker>>,
-    call: CallId,
-}
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        if let Some(tracker) = &self.tracker {
-            tracker.end_closure(self.call);
-        }
-    }
-}
-
-/// A wait that the ledger knows of, until it is dropped.
-pub(crate) struct Waiting {
-    tracker: Option<Arc<dyn Tracker>>,
-    operation: Option<crate::OperationId>,
-    wait: TrackedWait,
-}
-
-impl Waiting {
-    pub(crate) fn begin(tracker: &Option<Arc<dyn Tracker>>, wait: TrackedWait) -> Self {
-        let operation = current_operation();
-        if let Some(tracker) = tracker {
-            tracker.begin_wait(operation, wait);
-        }
-        Self { tracker: tracker.clone(), operation, wait }
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        if let Some(tracker) = &self.tracker {
-            tracker.end_wait(self.operation, self.wait);
-        }
-    }
-}
-
-/// Tells the ledger when a spawned task was woken, was polled and ended.
-async fn tracked(task: TaskId, tracker: Arc<dyn Tracker>, body: impl Future<Output = ()>) {
-    struct Flag {
-        task: TaskId,
-        tracker: Arc<dyn Tracker>,
-        inner: std::task::Waker,
-    }
-    impl futures::task::ArcWake for Flag {
-        fn wake_by_ref(flag: &Arc<Self>) {
-            flag.tracker.task_woken(flag.task);
-            flag.inner.wake_by_ref();
-        }
-    }
-    struct Over(TaskId, Arc<dyn Tracker>);
-    impl Drop for Over {
-        fn drop(&mut self) {
-            self.1.end_task(self.0);
-        }
-    }
-    let _over = Over(task, Arc::clone(&tracker));
-    let mut body = pin!(body);
-    std::future::poll_fn(|cx| {
-        tracker.task_polled(task);
-        let flag = Flag { task, tracker: Arc::clone(&tracker), inner: cx.waker().clone() };
-        let waker = futures::task::waker(Arc::new(flag));
-        body.as_mut().poll(&mut std::task::Context::from_waker(&waker))
-    })
-    .await;
 }
