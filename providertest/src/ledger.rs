@@ -60,6 +60,8 @@ struct Live {
     target: String,
     blocking: bool,
     closure: Closure,
+    /// Whether the fake has read a request of it; a fake in the process forgets the request with its caller.
+    arrived: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -139,6 +141,9 @@ impl Ledger {
         self.change(|state| {
             let id = state.id();
             state.requests.insert(id, Request { call, blocking, parked: false });
+            if let Some(live) = call.and_then(|call| state.calls.get_mut(&call)) {
+                live.arrived = true;
+            }
             Ticket { ledger: self.clone(), id }
         })
     }
@@ -363,18 +368,18 @@ impl Tracker for Ledger {
         self.change(|state| {
             let call = CallId(state.id());
             let seam = SeamCall { operation, kind: kind.name };
-            state
-                .calls
-                .insert(call, Live { seam, target: target.to_owned(), blocking, closure: Closure::None });
+            state.calls.insert(
+                call,
+                Live { seam, target: target.to_owned(), blocking, closure: Closure::None, arrived: false },
+            );
             call
         })
     }
 
     fn end_call(&self, call: CallId, end: CallEnd) {
         self.change(|state| {
-            let seen = state.requests.values().any(|request| request.call == Some(call));
             if let Some(live) = state.calls.get_mut(&call) {
-                if end == CallEnd::Dropped && !live.blocking && !seen {
+                if end == CallEnd::Dropped && !live.blocking && !live.arrived {
                     state.dropped_in_transit += 1;
                 }
                 if live.closure == Closure::Running {
@@ -533,7 +538,8 @@ impl std::future::Future for Sleep {
         let sleeper = state.sleepers.entry(this.id).or_insert_with(|| Sleeper {
             deadline: this.deadline,
             rank: this.rank,
-            operation: this.operation,
+            // A sleep made outside belongs to the operation that waits for it.
+            operation: this.operation.or_else(provider_api::current_operation),
             request: this.request,
             waker: None,
             fired: false,

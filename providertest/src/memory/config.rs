@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use provider_api::{CredentialFile, config::Fields, usable_segment};
+use provider_api::{CredentialFile, config::Fields};
+
+use super::id;
 
 /// The block, read.
 #[derive(Clone, Debug)]
@@ -59,13 +61,9 @@ impl Zone {
         let name = fields.required::<String>("name");
         let region = fields.required("region");
         let decommissioned = fields.or("decommissioned", false);
-        let name = name.filter(|name| {
-            let usable = usable_segment(name);
-            if !usable {
-                fields.problem("name", "cannot stand in an id: no slashes, no white space");
-            }
-            usable
-        });
+        // Names of zones end up in ids.
+        let name = name
+            .and_then(|name| id::zone_name(&name).map_err(|e| fields.problem("name", e.to_string())).ok());
         Some(Self { name: name?, region: region?, decommissioned })
     }
 }

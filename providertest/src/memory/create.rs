@@ -191,7 +191,11 @@ impl Making<'_> {
 
     /// Makes an instance of the placeholder.
     async fn configure(&mut self, place: Place) -> Result<Stands, Error> {
-        self.began = true;
+        if !self.began {
+            // A copy from an earlier call; its parts may be gone by now.
+            self.began = true;
+            self.put_parts().await?;
+        }
         let patience = Patience::new(&self.provider.seam, UNLOCKED);
         loop {
             let new = self.provider.new_instance(&self.order, place.key.clone());

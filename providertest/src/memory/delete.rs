@@ -3,7 +3,7 @@
 
 use provider_api::{
     Deleted, Error, Name, Ownership, ProviderId,
-    profile::{DeleteBinding, DeleteReturn, Mobility, SecondaryResources},
+    profile::{DeleteBinding, DeleteReturn, Mobility},
 };
 
 use super::{
@@ -11,7 +11,7 @@ use super::{
     error::{Meaning, tolerate},
     mark,
     pages::Pages,
-    profile::UNLOCKED,
+    profile::{self, UNLOCKED},
     provider::MemoryProvider,
     wait::Patience,
 };
@@ -84,10 +84,10 @@ impl MemoryProvider {
     }
 
     /// Removes the parts of an instance that is gone, whichever are there and not needed by somebody else
-    /// (`delete.parts-already-gone`, `delete.keeps-referenced`). Where the cloud takes them along, there is nothing
-    /// to do.
+    /// (`delete.parts-already-gone`, `delete.keeps-referenced`). Where the cloud takes them along with the instance,
+    /// this finds those of one that went without them.
     pub(super) async fn remove_parts(&self, zones: &[&str], name: &Name) -> Result<(), Error> {
-        if self.profile.secondary_resources != SecondaryResources::Explicit {
+        if !profile::has_parts(&self.profile) {
             return Ok(());
         }
         for zone in zones {

@@ -2,7 +2,7 @@
 //! (`create.id-self-contained`).
 
 use provider_api::{
-    Grammar, InstallationId, Malformed, Name, Profile, ProviderId,
+    Grammar, InstallationId, Malformed, Name, Profile, ProviderId, ProviderName,
     profile::{Mobility, PrimaryKey},
 };
 
@@ -49,7 +49,8 @@ impl Id {
                 (None, canonical(number)?, name)
             }
         };
-        Ok(Self { zone: zone.map(str::to_owned), key: key.to_owned(), name: Name::parse(name)? })
+        let zone = zone.map(zone_name).transpose()?;
+        Ok(Self { zone, key: key.to_owned(), name: Name::parse(name)? })
     }
 
     /// Writes the id of what stands in `zone` under `key`.
@@ -87,6 +88,13 @@ pub(super) fn key(profile: &Profile, name: &Name, installation: &InstallationId,
 
 /// How many keys an instance may try.
 pub(super) const KEYS: u64 = 8;
+
+/// A name that a zone can have: a DNS label, as in the config.
+pub(super) fn zone_name(text: &str) -> Result<String, Malformed> {
+    ProviderName::parse(text)
+        .map(String::from)
+        .map_err(|_| Malformed::new("zone", text, "it must be 1 to 63 characters a-z 0-9 -"))
+}
 
 /// A number in the one spelling that is written.
 fn canonical(number: &str) -> Result<&str, Malformed> {

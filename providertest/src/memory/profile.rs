@@ -20,6 +20,7 @@ pub fn complete(mut profile: Profile) -> Profile {
     profile.states =
         [StateKind::Provisioning, StateKind::Running, StateKind::Stopped, StateKind::Terminated].into();
     profile.native_states = state::table(&profile);
+    profile.listing_pages = true;
     profile.check_target = "zone";
     profile.check_details = vec!["version", "instances", "quota"];
     profile.calls = calls(&profile);
@@ -97,7 +98,7 @@ fn call_budget(profile: &Profile) -> CallBudget {
         // The shared listing, and a look of one's own where that does not do.
         get: 1 + yes(moves) + yes(discovered) + yes(!profile.listing_max_age.is_zero()),
         // Look, remove, look again; then list the parts and remove each.
-        delete: 3 + yes(moves) + yes(explicit) * (2 + if moves { zones } else { 1 }),
+        delete: 3 + yes(moves) + 2 * yes(explicit) + yes(has_parts(profile)) * if moves { zones } else { 1 },
         list: 1,
         list_each: yes(profile.gc_mark == provider_api::profile::GcMark::WrittenMetadata),
         check: 1,

@@ -78,7 +78,7 @@ impl Store {
             address: std::net::Ipv4Addr::new(172, 17, 0, 1).into(),
         };
         let mut sightings: Vec<_> = own.chain(up.then_some(bridge)).collect();
-        sightings.reverse();
+        sightings.sort_by_key(|sighting| std::cmp::Reverse(sighting.source));
         Ok(sightings)
     }
 

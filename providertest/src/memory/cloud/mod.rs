@@ -7,6 +7,8 @@ mod parts;
 mod refusal;
 mod store;
 mod tasks;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::BTreeMap, net::IpAddr};
 

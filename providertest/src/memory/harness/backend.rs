@@ -117,6 +117,14 @@ impl Backend for MemoryBackend {
         Some(record.access.as_ref().is_some_and(|access| access.credentials.as_ref() == Some(credentials)))
     }
 
+    fn secrets(&self) -> Vec<Secret> {
+        vec![Secret::new(self.cloud.store().token.clone())]
+    }
+
+    fn uncatalogued_image(&self) -> Option<String> {
+        Some("elsewhere.example/squid:6".to_owned())
+    }
+
     fn request(&self, uid: &Uid) -> CreateRequest {
         let owner = Owner {
             namespace: "team-a".to_owned(),

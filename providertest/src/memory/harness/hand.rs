@@ -1,6 +1,6 @@
 //! The hand of others: what people, other programs and the cloud itself do beside the provider.
 
-use std::{net::IpAddr, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use async_trait::async_trait;
 use provider_api::{
@@ -87,9 +87,6 @@ impl Hand for MemoryBackend {
     }
 
     async fn remove_instance_only(&self, name: &Name) -> Done {
-        if !has_parts(&self.profile) {
-            return Err(Unable("leave parts behind: instances have none"));
-        }
         let mut store = self.cloud.store();
         let record = store.named(name)?.clone();
         store.instances.retain(|other| other.incarnation != record.incarnation);
@@ -136,6 +133,10 @@ impl Hand for MemoryBackend {
         let sources = [Source::Lease, Source::Agent].into_iter().chain(std::iter::repeat(Source::Neighbour));
         let addresses: Vec<_> = sources.zip(addresses.iter().copied()).collect();
         self.change(name, |record, _| record.addresses = addresses)
+    }
+
+    async fn set_marks(&self, name: &Name, marks: &BTreeMap<String, String>) -> Done {
+        self.change(name, |record, _| record.marks = marks.clone())
     }
 
     async fn bring_up(&self, name: &Name) -> Done {

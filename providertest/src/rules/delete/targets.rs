@@ -7,7 +7,7 @@ use crate::{
     broken,
     harness::Shape,
     hold,
-    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    rule::{Caller, Check, Checked, Level, Rule, always},
     world::{Tweaks, World},
 };
 
@@ -22,18 +22,7 @@ pub(super) const ABANDONED_IS_SAID: Rule = Rule {
     mend: "Look the id's target up in the config first; when it is not there, answer Abandoned with the instance and target.",
 };
 
-/// A target can be taken out of the config only where another one is left.
-fn several_targets(w: &World) -> Checked {
-    match w.backend().targets().len() {
-        0 | 1 => {
-            Err(Stop::Blocked("the harness has one target only, which the config cannot be without".into()))
-        }
-        _ => Ok(()),
-    }
-}
-
 async fn abandoned_is_said(w: &mut World) -> Checked {
-    several_targets(w)?;
     let (request, id, _) = w.running().await?;
     let stands = w.instance(&request.name).await?;
     let target = stands.target.clone();

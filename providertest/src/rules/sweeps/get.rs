@@ -29,6 +29,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
 
 async fn derive(w: &mut World) -> Checked<Vec<FaultPlan>> {
     let (_, id, _) = w.running().await?;
+    w.catch_up().await;
     let operation = w.next_operation();
     w.gets(&id).await?;
     let run = DryRun::of(&w.calls(), operation);
@@ -47,6 +48,7 @@ fn get(id: ProviderId) -> impl FnOnce(&World) -> BoxFuture<'static, Result<Insta
 
 async fn proves(w: &mut World, plan: &FaultPlan) -> Checked {
     let (request, id, before) = w.running().await?;
+    w.catch_up().await;
     let result = faulted(w, plan, get(id.clone())).await?;
     if let Some(Err(error)) = result {
         let class = error.class();

@@ -70,9 +70,14 @@ pub(in crate::rules) async fn creates_in_the_end(
 
 async fn create_until_done(w: &World, request: &CreateRequest) -> Checked<ProviderId> {
     let mut last = None;
+    let mut request = request.clone();
     for _ in 0..TRIES {
-        match w.create(request).await? {
+        match w.create(&request).await? {
             Ok(id) => return Ok(id),
+            // A late failure is reported until the caller says that it has seen it.
+            Err(error) if error.failure() != request.acknowledged_failure.as_ref() => {
+                request.acknowledged_failure = error.failure().cloned();
+            }
             Err(error) if error.class() == FailureClass::Permanent => {
                 broken!("after the fault was over, create {} failed for good: {error}", request.name)
             }
