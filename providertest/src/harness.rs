@@ -46,6 +46,11 @@ pub trait Harness: Send + Sync + 'static {
         Err(HarnessError(format!("there is no harness for a real backend of {}", self.provider())))
     }
 
+    /// Whether this is the reference that saboteurs stand over.
+    fn is_reference(&self) -> bool {
+        false
+    }
+
     /// The rules that the provider leaves out, each with its reason. A waiver whose rule passes is an error.
     fn waivers(&self) -> &'static [(&'static str, &'static str)] {
         &[]

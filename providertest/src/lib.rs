@@ -19,6 +19,7 @@ pub mod run;
 pub mod saboteur;
 pub mod saboteurs;
 pub mod seen;
+pub mod selfcheck;
 pub mod sweep;
 pub mod wire;
 pub mod world;

@@ -38,6 +38,13 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "JSON", value_parser = plan)]
     pub(crate) plan: Option<FaultPlan>,
 
+    /// Check the kit itself: every saboteur must be caught by the rule that it breaks, the honest provider by none
+    #[arg(long, conflicts_with_all = ["rule", "group", "sweep", "plan", "setup", "list"])]
+    pub(crate) self_check: bool,
+    /// With --self-check: every saboteur meets every rule
+    #[arg(long, requires = "self_check")]
+    pub(crate) full: bool,
+
     /// Write the report as JSON
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,

@@ -6,6 +6,7 @@ mod libtest;
 mod print;
 mod progress;
 mod select;
+mod selfcheck;
 
 use std::{
     ffi::OsString,
@@ -87,6 +88,9 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
     }
     if flags.print_profile {
         return show(&print::profile(&*harness, flags.format.as_deref() == Some("json")));
+    }
+    if flags.self_check {
+        return selfcheck::obey(&*harness, flags);
     }
     let selection = select::select(flags)?;
     if flags.list {

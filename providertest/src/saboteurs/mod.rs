@@ -9,6 +9,7 @@ pub mod list;
 pub mod model;
 pub mod observability;
 pub mod runtime;
+pub mod sweeps;
 pub mod watch;
 
 use crate::saboteur::Saboteur;
@@ -26,6 +27,7 @@ pub fn all() -> impl Iterator<Item = &'static Saboteur> {
         runtime::SABOTEURS,
         observability::SABOTEURS,
         model::SABOTEURS,
+        sweeps::SABOTEURS,
     ]
     .into_iter()
     .flatten()

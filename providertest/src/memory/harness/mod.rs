@@ -70,6 +70,10 @@ impl Harness for MemoryHarness {
         env!("CARGO_PKG_VERSION")
     }
 
+    fn is_reference(&self) -> bool {
+        true
+    }
+
     fn setups(&self) -> Vec<Setup> {
         self.setups.clone()
     }

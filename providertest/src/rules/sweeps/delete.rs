@@ -7,7 +7,7 @@ use provider_api::{Deleted, Error, Profile, ProviderId, profile::SecondaryResour
 
 use super::{
     create,
-    verbs::{collect, deletes_in_the_end, faulted, names, nothing_left},
+    verbs::{deletes_in_the_end, faulted, names, nothing_left},
 };
 use crate::{
     faults::{CallerThen, FaultPlan, Then},
@@ -107,15 +107,16 @@ fn delete(id: ProviderId) -> impl FnOnce(&World) -> BoxFuture<'static, Result<De
 }
 
 async fn goes_on(w: &mut World, plan: &FaultPlan) -> Checked {
-    let (request, id, _) = w.running().await?;
+    let (_, id, _) = w.running().await?;
     let result = faulted(w, plan, delete(id.clone())).await?;
     if let Some(Ok(Deleted::Gone)) = result {
         let left = w.left().await?;
         hold!(left.is_empty(), "delete said Gone, but this is left: {}", names(&left));
     }
     deletes_in_the_end(w, &id).await?;
-    w.wire().land(None);
-    collect(w, &request).await?;
+    if w.wire().land(None) > 0 {
+        deletes_in_the_end(w, &id).await?;
+    }
     nothing_left(w, "after the deletes").await
 }
 
@@ -170,7 +171,6 @@ async fn parts_gone(w: &mut World, plan: &FaultPlan) -> Checked {
         }
     }
     deletes_in_the_end(w, &id).await?;
-    collect(w, &request).await?;
     nothing_left(w, "after the delete").await
 }
 
