@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use provider_api::{CreateRequest, FailureClass, GetError, Name, ProviderId};
+use provider_api::{Class, CreateRequest, FailureClass, GetError, Name, ProviderId};
 
 use crate::{
     broken,
     drive::Ended,
-    faults::FaultPlan,
+    faults::{Answer, FaultPlan},
     harness::{Thing, ThingKind},
     hold,
     rule::{Checked, Stop},
@@ -17,6 +17,17 @@ use crate::{
 
 /// How often an operation is tried again after the faults before it counts as not converging.
 const TRIES: usize = 12;
+
+/// Whether the plan's fault is the backend's own word that something does not exist. Who believes it is right, though
+/// here it is a lie.
+pub(in crate::rules) fn says_absent(w: &World, plan: &FaultPlan) -> bool {
+    plan.faults.iter().any(|fault| match &fault.answer {
+        Answer::Native(id) => {
+            w.setup().catalogue.get(id).is_some_and(|native| native.class == Class::NotFound)
+        }
+        _ => false,
+    })
+}
 
 /// Runs one operation under a plan's faults; a restart is carried out.
 pub(in crate::rules) async fn faulted<T, F>(

@@ -209,7 +209,10 @@ async fn never_ends(w: &mut World) -> Checked {
             let mut said = 0;
             while clock.monotonic() < end {
                 said += 1;
-                hold!(said < 10_000, "with every target {condition:?}, the stream says more than can be read");
+                hold!(
+                    said < 10_000,
+                    "with every target {condition:?}, the stream says more than can be read"
+                );
                 if let Said::End = stream.next(w, end.saturating_sub(clock.monotonic())).await? {
                     broken!("with every target {condition:?} for minutes, the stream of hints ended");
                 }
