@@ -88,6 +88,8 @@ impl Gate {
     ) -> Result<Option<Reservation>, Error> {
         let Some(max) = max else { return Ok(None) };
         let _turn = self.wait(Arc::clone(&self.admission)).await;
+        // What is made while the listing is under way may be in neither: not yet listed, no longer reserved.
+        let before = self.reserved.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let listing = listing.await?;
         if let Some(part) = listing.unreachable.first() {
             return Err(Error::transient(format!(
@@ -97,7 +99,8 @@ impl Gate {
         }
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
         let listed: HashSet<_> = listing.items.into_iter().map(|item| item.name).collect();
-        let count = listed.union(&reserved).filter(|other| *other != name).count();
+        let known: HashSet<_> = listed.iter().chain(&before).chain(reserved.iter()).collect();
+        let count = known.into_iter().filter(|other| *other != name).count();
         if !listed.contains(name) && count >= max {
             let text = format!(
                 "the entry's maxInstances of {max} is reached: {count} instances exist or are being made"
@@ -164,5 +167,18 @@ mod tests {
         assert!(admit(&c).is_err());
         drop(held);
         assert!(admit(&c).is_ok());
+    }
+
+    #[test]
+    fn what_is_made_while_the_listing_is_read_is_counted() {
+        let gate = Gate::new(1, None);
+        let [a, b] = ["a", "b"].map(|uid| Name::from_uid(&Uid::parse(uid).unwrap()));
+        let empty = async { Ok(Listing::default()) };
+        let held = block_on(gate.admit(Some(1), &a, empty)).unwrap();
+        let late = async move {
+            drop(held);
+            Ok(Listing::default())
+        };
+        assert!(block_on(gate.admit(Some(1), &b, late)).is_err());
     }
 }

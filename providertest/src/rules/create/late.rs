@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use provider_api::{Class, CreateRequest, Error, FailureId, GetError, NativeError, Profile, Shows, State};
 
-use super::verbs::{calls_of_a_create, meets, native_errors, nothing_of};
+use super::verbs::{calls_of_a_create, meets, native_errors};
 use crate::{
     broken,
     faults::Answer,
@@ -61,7 +61,8 @@ async fn reported_until_acknowledged(w: &mut World) -> Checked {
             let again = failure_of(&error)?;
             hold!(again == id, "{} is one failure, and was reported as {id} and as {again}", native.id);
         }
-        nothing_of(w, &request, &format!("the create failed late with {}", native.id)).await?;
+        let stands = w.instances(&request.name).await?;
+        hold!(stands.is_empty(), "the create failed late with {}, and {} stands", native.id, request.name);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Deletes of what is gone, of what never was, and by ids that name nothing.
 
 use futures::FutureExt;
-use provider_api::{Class, Deleted, ProviderId};
+use provider_api::{Class, Deleted, Grammar, ProviderId, profile::SecondaryResources};
 
 use crate::{
     broken, hold,
@@ -68,15 +68,19 @@ async fn absent_is_ok(w: &mut World) -> Checked {
     let still = w.instance(&request.name).await?;
     hold!(still.key == stands.key && !still.deleting, "delete {absent} touched {}", request.name);
 
-    // What somebody else removed, parts and all or without them.
+    // What somebody else removed, parts and all.
     w.hand().remove(&request.name).await?;
     w.catch_up().await;
     gone(w, &id, "somebody removed the instance").await?;
+    nothing_left(w, "after a delete of an instance that somebody had removed").await?;
+    if w.profile().secondary_resources != SecondaryResources::Explicit {
+        return Ok(());
+    }
     let (request, id, _) = w.running().await?;
     w.hand().remove_instance_only(&request.name).await?;
     w.catch_up().await;
     gone(w, &id, "somebody removed the instance but not its parts").await?;
-    nothing_left(w, "after a delete of an instance that somebody had removed").await
+    nothing_left(w, "after a delete of an instance that somebody had removed from its parts").await
 }
 
 pub(super) const MALFORMED_ID: Rule = Rule {
@@ -129,8 +133,12 @@ async fn shorter_that_fails(w: &World, text: &str, real: &ProviderId) -> Option<
 /// Holds what must hold for one id, malformed or of something that is not there.
 async fn judge(w: &World, text: &str) -> Checked {
     let moment = w.moment();
-    let answer = w.delete(&ProviderId::new(text)).await?;
-    if !ids::is_malformed(w.profile().id_pattern, text) {
+    let id = ProviderId::new(text);
+    let answer = w.delete(&id).await?;
+    let pattern = w.profile().id_pattern;
+    // A target that nothing could be called is none that is configured either, and may be abandoned.
+    let abandoned = matches!(answer, Ok(Deleted::Abandoned(_))) && Grammar::new(pattern).fits(&id);
+    if abandoned && w.cost(moment) == 0 || !ids::is_malformed(pattern, text) {
         return Ok(());
     }
     let shown: String = text.chars().take(120).collect();

@@ -86,7 +86,7 @@ async fn race(w: &mut World, head_start: u32, delete_first: bool, stands: bool) 
     }
     // One that failed may have left something half there, which the next one finds.
     if both {
-        comes_to_rest(w, &request, &how).await?;
+        comes_to_rest(w, &request, &id, &how).await?;
     }
 
     let id = creates_in_the_end(w, &request).await?;
@@ -96,12 +96,14 @@ async fn race(w: &mut World, head_start: u32, delete_first: bool, stands: bool) 
 }
 
 /// What stands comes to run by itself, or goes; it does not stay half there.
-async fn comes_to_rest(w: &World, request: &CreateRequest, how: &str) -> Checked {
+async fn comes_to_rest(w: &World, request: &CreateRequest, deleted: &ProviderId, how: &str) -> Checked {
     let mut last = None;
     for _ in 0..60 {
         let there = w.instances(&request.name).await?;
         hold!(there.len() <= 1, "{how}, and there are {} instances", there.len());
         if there.is_empty() {
+            // A delete that returned early is asked again until nothing is left.
+            w.goes(deleted).await?;
             return nothing_of(w, request, how).await;
         }
         let Some(id) = listed(w, request).await? else {
