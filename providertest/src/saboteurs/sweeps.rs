@@ -7,10 +7,14 @@ use std::{
 
 use async_trait::async_trait;
 use provider_api::{
-    CreateRequest, Deleted, Error, FailureClass, GetError, Instance, Listing, Provider, ProviderId,
+    Built, CreateRequest, Deleted, Error, FailureClass, GetError, Instance, Listing, Provider, ProviderId,
+    State,
 };
 
-use crate::saboteur::{HONEST, Meddler, Saboteur, meddle};
+use crate::{
+    memory,
+    saboteur::{HONEST, Meddler, Saboteur, meddle},
+};
 
 /// The saboteurs of the sweeps.
 pub const SABOTEURS: &[Saboteur] = &[
@@ -19,6 +23,28 @@ pub const SABOTEURS: &[Saboteur] = &[
         does: "remembers a create as under way until it ends, also when its caller went away",
         breaks: "create.cancel-safe",
         provider: |built, _| meddle(built, Busy { create: true, names: Mutex::default() }),
+        ..HONEST
+    },
+    Saboteur {
+        name: "knows-only-what-it-remembers",
+        does: "refuses an instance of its own that an earlier process made",
+        breaks: "create.crash-resumable",
+        provider: |built, _| meddle(built, Memory { creates: true, begun: Mutex::default() }),
+        ..HONEST
+    },
+    Saboteur {
+        name: "forgets-what-a-crash-leaves",
+        does: "lists no leftovers, so that what an unfinished create made stays for ever",
+        breaks: "delete.after-every-partial-create",
+        profile: memory::blocking,
+        provider: |built, _| Built { leftovers: None, ..built },
+        ..HONEST
+    },
+    Saboteur {
+        name: "finishes-no-other-delete",
+        does: "refuses to go on with a delete that an earlier process began",
+        breaks: "delete.crash-resumable",
+        provider: |built, _| meddle(built, Memory { creates: false, begun: Mutex::default() }),
         ..HONEST
     },
     Saboteur {
@@ -39,6 +65,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "stops-when-the-instance-is-gone",
         does: "deletes the parts only while the instance is still there",
         breaks: "delete.parts-already-gone",
+        profile: memory::blocking,
         provider: |built, _| meddle(built, NoInstanceNoParts),
         ..HONEST
     },
@@ -102,6 +129,42 @@ impl Meddler for Busy {
         let result = honest.delete(id).await;
         self.leave(id.as_str());
         result
+    }
+}
+
+/// Knows only the operations that this process began.
+struct Memory {
+    creates: bool,
+    begun: Mutex<BTreeSet<String>>,
+}
+
+impl Memory {
+    /// Says whether this process has begun on that before, and that it has from now on.
+    fn begin(&self, what: &str) -> bool {
+        !self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(what.to_owned())
+    }
+}
+
+#[async_trait]
+impl Meddler for Memory {
+    async fn create(&self, honest: &dyn Provider, request: &CreateRequest) -> Result<ProviderId, Error> {
+        if self.creates && !self.begin(request.name.as_str()) {
+            let listing = honest.list_by_tag().await?;
+            if listing.items.iter().any(|item| item.uid == request.uid) {
+                return Err(Error::permanent(format!("{} exists already", request.name)));
+            }
+        }
+        honest.create(request).await
+    }
+
+    async fn delete(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Deleted, Error> {
+        if !self.creates && !self.begin(id.as_str()) {
+            let running = matches!(honest.get(id).await, Ok(Instance { state: State::Running { .. }, .. }));
+            if !running {
+                return Err(Error::permanent(format!("{id} is half deleted")));
+            }
+        }
+        honest.delete(id).await
     }
 }
 
