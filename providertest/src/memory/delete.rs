@@ -8,13 +8,18 @@ use provider_api::{
 
 use super::{
     cloud::{Described, Part},
-    error::{Meaning, tolerate},
+    error::{Meaning, Refused, tolerate},
     mark,
     pages::Pages,
     profile::{self, UNLOCKED},
     provider::MemoryProvider,
     wait::Patience,
 };
+
+/// What makes the removal of a part pointless.
+pub(super) const MOOT: &[Meaning] = &[Meaning::Absent, Meaning::Changed, Meaning::InUse];
+/// How often parts are looked at before a refusal is passed on.
+const LOOKS: usize = 3;
 
 impl MemoryProvider {
     /// Removes what stands at an id, with everything that `create` made for it.
@@ -53,6 +58,7 @@ impl MemoryProvider {
     /// (`delete.repeat-while-deleting`).
     pub(super) async fn remove_own(&self, zone: &str, key: &str, name: &Name) -> Result<Option<u64>, Error> {
         let patience = Patience::new(&self.seam, UNLOCKED);
+        let mut bound = None;
         loop {
             let described = tolerate(self.backend.describe(zone, key).await, &[Meaning::Absent])?;
             let Some(described) = described else { return Ok(None) };
@@ -62,6 +68,11 @@ impl MemoryProvider {
                 return Ok(None);
             }
             let incarnation = described.incarnation;
+            let again = bound == Some(incarnation);
+            if *bound.get_or_insert(incarnation) != incarnation {
+                // What was looked at first is gone; its successor is not this call's to remove.
+                return Ok(None);
+            }
             if described.deleting {
                 return Ok(Some(incarnation));
             }
@@ -69,7 +80,8 @@ impl MemoryProvider {
             match self.backend.remove(zone, key, only).await {
                 Ok(_) => return Ok(Some(incarnation)),
                 Err(refused) => match refused.meaning {
-                    Meaning::Absent | Meaning::Changed => return Ok(None),
+                    // The cloud says that it is gone: look again, and believe it when it bears that out.
+                    Meaning::Absent | Meaning::Changed if !again => {}
                     Meaning::Locked => patience.pause("a locked instance").await?,
                     _ => return Err(refused.error),
                 },
@@ -91,24 +103,40 @@ impl MemoryProvider {
             return Ok(());
         }
         for zone in zones {
-            for part in self.parts(zone).await? {
-                if mark::part_owner(&part.name, &self.identity).as_ref() == Some(name) {
-                    self.remove_part(zone, &part).await?;
-                }
-            }
+            self.remove_parts_in(zone, name).await?;
         }
         Ok(())
     }
 
-    /// Removes one part that was looked at, unless something needs it or it is another one by now.
-    pub(super) async fn remove_part(&self, zone: &str, part: &Part) -> Result<(), Error> {
-        if part.used {
-            return Ok(());
+    /// That a part is gone, or needed after all, is believed when the next look bears it out.
+    async fn remove_parts_in(&self, zone: &str, name: &Name) -> Result<(), Error> {
+        let mut looks = 0;
+        loop {
+            let mut parts = self.parts(zone).await?;
+            parts.retain(|part| {
+                !part.used && mark::part_owner(&part.name, &self.identity).as_ref() == Some(name)
+            });
+            looks += 1;
+            let mut doubt = None;
+            for part in &parts {
+                match self.remove_part(zone, part).await {
+                    Ok(()) => {}
+                    Err(refused) if MOOT.contains(&refused.meaning) => doubt = Some(refused.error),
+                    Err(refused) => return Err(refused.error),
+                }
+            }
+            match doubt {
+                None => return Ok(()),
+                Some(error) if looks == LOOKS => return Err(error),
+                Some(_) => {}
+            }
         }
+    }
+
+    /// Removes one part that was looked at, bound to the incarnation where the profile says so.
+    pub(super) async fn remove_part(&self, zone: &str, part: &Part) -> Result<(), Refused> {
         let only = (self.profile.delete_binding == DeleteBinding::Incarnation).then_some(part.incarnation);
-        let removed = self.backend.remove_part(zone, &part.name, only).await;
-        tolerate(removed, &[Meaning::Absent, Meaning::Changed, Meaning::InUse])?;
-        Ok(())
+        self.backend.remove_part(zone, &part.name, only).await
     }
 
     /// Every part in a zone, whoever owns it.

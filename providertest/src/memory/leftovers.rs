@@ -10,6 +10,7 @@ use provider_api::{
 
 use super::{
     cloud::{Content, Described, Row},
+    delete::MOOT,
     error::{Meaning, tolerate},
     mark, profile,
     provider::MemoryProvider,
@@ -108,8 +109,11 @@ impl MemoryProvider {
         };
         let _turn = self.gate.name(owner.as_str()).await;
         match self.parts(zone).await?.iter().find(|part| part.name == name) {
-            Some(part) => self.remove_part(zone, part).await,
-            None => Ok(()),
+            Some(part) if !part.used => {
+                tolerate(self.remove_part(zone, part).await, MOOT)?;
+                Ok(())
+            }
+            _ => Ok(()),
         }
     }
 
