@@ -1,5 +1,6 @@
 //! The one folder outside `target/` that xtask writes to: server binaries and images, keyed by version.
 
+use crate::e2e::reaper::Reaper;
 use crate::outcome::{Outcome, Stop};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,25 +22,35 @@ pub(crate) fn existing(name: &str) -> Outcome<Option<PathBuf>> {
     Ok(Some(folder()?.join(name)).filter(|entry| entry.is_dir()))
 }
 
-/// The entry `name`, filled by `fill` unless it is there already. `fill` writes to a folder beside it, which takes
-/// the entry's name only when all went well, so a build that was cut off leaves no half entry.
-pub(crate) fn entry(name: &str, needs_mib: u64, fill: impl FnOnce(&Path) -> Outcome) -> Outcome<PathBuf> {
+/// The entry `name`, filled by `fill` unless it is there already. `fill` is given the folder that becomes the entry
+/// when all went well, and one for its work; a build that is cut off leaves neither.
+pub(crate) fn entry(
+    name: &str,
+    needs_mib: u64,
+    fill: impl FnOnce(&Path, &Path) -> Outcome,
+) -> Outcome<PathBuf> {
     let folder = folder()?;
     let entry = folder.join(name);
     if entry.is_dir() {
         return Ok(entry);
     }
     let partial = folder.join(format!("{name}.partial-{}", std::process::id()));
-    fs::create_dir_all(&partial).map_err(|error| cannot_write(&partial, &error))?;
-    let filled = enough_space(&folder, needs_mib).and_then(|()| fill(&partial));
-    let outcome = filled.and_then(|()| match fs::rename(&partial, &entry) {
+    let mut reaper = Reaper::start()?;
+    reaper.folder(&partial)?;
+    let (result, work) = (partial.join("result"), partial.join("work"));
+    for folder in [&result, &work] {
+        fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
+    }
+    enough_space(&folder, needs_mib)?;
+    fill(&result, &work)?;
+    match fs::rename(&result, &entry) {
         // Somebody else was faster; theirs is as good.
-        Err(_) if entry.is_dir() => Ok(()),
-        renamed => renamed.map_err(|error| cannot_write(&entry, &error)),
-    });
-    // Nothing is left to tidy away where the rename took the folder.
-    let _ = fs::remove_dir_all(&partial);
-    outcome.map(|()| entry)
+        Err(_) if entry.is_dir() => {}
+        renamed => renamed.map_err(|error| cannot_write(&entry, &error))?,
+    }
+    // Gigabytes in small files: some disks take minutes to remove them, and nobody has to wait for that.
+    reaper.let_go();
+    Ok(entry)
 }
 
 /// A write that failed, said so that a full disk is told from a missing right.

@@ -21,30 +21,31 @@ pub(crate) fn images(progress: &Progress) -> Outcome<PathBuf> {
     if let Some(folder) = cache::existing(NAME)? {
         return Ok(folder);
     }
-    cache::entry(NAME, BUILD_NEEDS_MIB, |folder| {
+    cache::entry(NAME, BUILD_NEEDS_MIB, |result, work| {
         progress.say(&format!(
             "building the images of the one-node cluster, once, into {} (about 30 seconds)",
             cache::folder()?.join(NAME).display()
         ));
-        let source = folder.join("pause.go");
+        let source = work.join("pause.go");
         fs::write(&source, PAUSE).map_err(|error| cannot_write(&source, &error))?;
-        let objects = folder.join("objects");
         run::read(
             Command::new("/usr/lib/go-1.19/bin/go")
                 .args(["build", "-ldflags", "-s -w", "-o", "pause", "pause.go"])
-                .current_dir(folder)
+                .current_dir(work)
                 .env("GO111MODULE", "off")
                 .env("GOFLAGS", "")
                 .env("GOROOT", "/usr/lib/go-1.19")
-                .env("GOCACHE", &objects)
+                .env("GOCACHE", work.join("objects"))
                 .env("CGO_ENABLED", "0"),
         )?;
-        run::read(Command::new("tar").args(["-cf", "pause.tar", "pause"]).current_dir(folder))?;
+        run::read(
+            Command::new("tar").arg("-cf").arg(result.join("pause.tar")).arg("pause").current_dir(work),
+        )?;
         run::read(
             Command::new("mmdebstrap")
                 .args(["--quiet", "--variant=minbase", "--include=squid", "bookworm", "squid.tar"])
-                .current_dir(folder),
-        )?;
-        fs::remove_dir_all(&objects).map_err(|error| cannot_write(&objects, &error))
+                .current_dir(result),
+        )
+        .map(drop)
     })
 }

@@ -28,17 +28,16 @@ pub(crate) fn servers(progress: &Progress) -> Outcome<PathBuf> {
     if let Some(folder) = cache::existing(&name)? {
         return Ok(folder);
     }
-    cache::entry(&name, BUILD_NEEDS_MIB, |folder| {
+    cache::entry(&name, BUILD_NEEDS_MIB, |result, work| {
         progress.say(&format!(
             "building {} {VERSION} from Debian's source package, once, into {} (about 4 minutes on two cores)",
             PROGRAMS.join(", "),
             cache::folder()?.join(&name).display()
         ));
-        let build = Build::in_folder(&folder.join("work"))?;
+        let build = Build::in_folder(work)?;
         build.unpack()?;
         build.generate_openapi()?;
-        build.programs(folder)?;
-        fs::remove_dir_all(&build.work).map_err(|error| cannot_write(&build.work, &error))
+        build.programs(result)
     })
 }
 

@@ -15,6 +15,7 @@ use std::{env, fs, thread};
 pub(crate) struct Reaper {
     process: Child,
     pipe: Option<ChildStdin>,
+    waits: bool,
 }
 
 impl Reaper {
@@ -27,7 +28,7 @@ impl Reaper {
             .spawn()
             .map_err(|error| Stop::cannot(format!("cannot start xtask a second time: {error}")))?;
         let pipe = process.stdin.take();
-        Ok(Self { process, pipe })
+        Ok(Self { process, pipe, waits: true })
     }
 
     /// This process group is killed.
@@ -55,6 +56,11 @@ impl Reaper {
         self.tell(&format!("folder {}", folder.display()))
     }
 
+    /// Ends everything as dropping does, but does not wait for it.
+    pub(crate) fn let_go(mut self) {
+        self.waits = false;
+    }
+
     fn tell(&mut self, line: &str) -> Outcome {
         let pipe = self.pipe.as_mut().expect("the pipe is closed in drop only");
         writeln!(pipe, "{line}")
@@ -65,6 +71,9 @@ impl Reaper {
 impl Drop for Reaper {
     fn drop(&mut self) {
         self.pipe = None;
+        if !self.waits {
+            return;
+        }
         // Its own complaints are on standard error already.
         let _ = self.process.wait();
     }

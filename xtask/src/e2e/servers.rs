@@ -14,7 +14,7 @@ use std::{env, fs};
 const VERSION: &str = "1.37.2";
 
 /// What the build leaves behind and what it needs meanwhile; the second is removed when it is done.
-const BUILD_NEEDS_MIB: u64 = 5_000;
+const BUILD_NEEDS_MIB: u64 = 4_000;
 
 /// The programs, ready to run.
 pub(crate) struct Servers {
@@ -93,19 +93,18 @@ fn version(kube_apiserver: &Path) -> Outcome<String> {
 
 fn build(progress: &Progress) -> Outcome<PathBuf> {
     let name = entry();
-    cache::entry(&name, BUILD_NEEDS_MIB, |folder| {
+    cache::entry(&name, BUILD_NEEDS_MIB, |result, work| {
         progress.say(&format!(
             "building kube-apiserver {VERSION}, kubectl and etcd with Go, once, into {} (about 5 minutes on two cores)",
             cache::folder()?.join(&name).display()
         ));
-        let work = folder.join("work");
         let mut command = Command::new("go");
         command
             .args(["build", "-trimpath", "-ldflags", &link_flags(), "-o"])
-            .arg(folder)
+            .arg(result)
             .arg("tool")
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("servers"))
-            // All that Go writes stays in the cache entry and goes with it; what is linked needs no C library.
+            // All that Go writes stays in the work folder and goes with it; what is linked needs no C library.
             .env("GOPATH", work.join("modules"))
             .env("GOMODCACHE", work.join("modules"))
             .env("GOCACHE", work.join("objects"))
@@ -120,9 +119,8 @@ fn build(progress: &Progress) -> Outcome<PathBuf> {
                 stop.says
             ))
         })?;
-        let (from, to) = (folder.join("server"), folder.join("etcd"));
-        fs::rename(&from, &to).map_err(|error| cache::cannot_write(&to, &error))?;
-        fs::remove_dir_all(&work).map_err(|error| cache::cannot_write(&work, &error))
+        let (from, to) = (result.join("server"), result.join("etcd"));
+        fs::rename(&from, &to).map_err(|error| cache::cannot_write(&to, &error))
     })
 }
 
