@@ -13,9 +13,10 @@ use crate::outcome::{Outcome, Stop};
 use crate::run::Progress;
 use crate::workspace::Workspace;
 use crate::{flags, setup};
-use std::fs;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 /// Another program may take a port between our look and the server's.
 const TRIES: u32 = 3;
@@ -125,6 +126,7 @@ impl Cluster {
         environment.set("KUBERNETES_TEST_ETCD", &self.etcd_url);
         if let Some(kubectl) = &servers.kubectl {
             environment.set("KUBERNETES_TEST_KUBECTL", kubectl);
+            environment.set("PATH", with_kubectl_first(kubectl));
         }
         environment
     }
@@ -136,6 +138,14 @@ impl Cluster {
         drop(self);
         suite::keep_logs_of_failure(&folder, outcome)
     }
+}
+
+/// The search path on which `kubectl` is this one.
+fn with_kubectl_first(kubectl: &Path) -> OsString {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = kubectl.parent().map(Path::to_owned).into_iter().chain(env::split_paths(&path));
+    // A folder whose name holds a colon cannot be on a search path; kubectl is then the machine's own.
+    env::join_paths(folders).unwrap_or(path)
 }
 
 /// Why the servers did not start.

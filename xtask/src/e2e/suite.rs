@@ -17,8 +17,9 @@ pub(super) struct Target {
     flags: &'static [&'static str],
 }
 
-/// Against a bare API server.
+/// Against a bare API server, and what needs the kubectl that comes with it.
 pub(super) const KUBE: &[Target] = &[
+    Target { package: "fixture-kube-api", name: "kubectl", flags: &[] },
     Target { package: "fixture-kube-api", name: "parity", flags: &[] },
     Target { package: "provider-kubernetes", name: "real", flags: &[] },
 ];

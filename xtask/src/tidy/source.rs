@@ -17,7 +17,9 @@ pub(super) fn complaints(file: &File) -> Vec<String> {
 }
 
 fn opening(file: &File) -> Option<String> {
-    (!file.text.starts_with("//!"))
+    // A crate may say it in its README.
+    let opens = ["//!", "#![doc = include_str!(\"../README.md\")]"];
+    (!opens.iter().any(|open| file.text.starts_with(open)))
         .then(|| format!("{}:1: open with `//!` and say what lives here and what does not", file.path))
 }
 
@@ -116,6 +118,7 @@ mod tests {
     #[test]
     fn a_file_says_what_it_is() {
         assert_eq!(of("a/b.rs", "//! Something.\n"), [""; 0]);
+        assert_eq!(of("src/lib.rs", "#![doc = include_str!(\"../README.md\")]\n"), [""; 0]);
         assert!(of("a/b.rs", "use x;\n")[0].starts_with("a/b.rs:1: open with"));
         assert_eq!(of("a/b.txt", "anything\n"), [""; 0]);
     }
