@@ -3,7 +3,7 @@
 
 use std::{
     fmt,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -22,6 +22,14 @@ use crate::{
 /// No answer of ours is near that long; more is an answer of something else.
 const MAX_ANSWER: usize = 64 << 20;
 
+/// Makes a client from a config whose credentials are those of the moment.
+pub type Dial = Arc<dyn Fn(kube::Config) -> Result<kube::Client, kube::Error> + Send + Sync>;
+
+/// The client of production.
+pub(crate) fn dial() -> Dial {
+    Arc::new(|config| Ok(ClientBuilder::try_from(config)?.build()))
+}
+
 /// The way to one API server. It dials nothing until it is used (`runtime.constructor-does-not-dial`).
 pub(crate) struct Connection {
     source: Source,
@@ -32,7 +40,7 @@ enum Source {
     /// A client that somebody else made.
     Given(kube::Client),
     /// A client made from files, and made again when they change (`runtime.credentials-rotate`).
-    Files { target: Target, current: Mutex<Option<Current>> },
+    Files { target: Target, dial: Dial, current: Mutex<Option<Current>> },
 }
 
 struct Current {
@@ -54,8 +62,8 @@ impl Connection {
     }
 
     /// To what the config names.
-    pub(crate) fn to(target: Target, tracked: bool) -> Self {
-        Self { source: Source::Files { target, current: Mutex::default() }, tracked }
+    pub(crate) fn to(target: Target, dial: Dial, tracked: bool) -> Self {
+        Self { source: Source::Files { target, dial, current: Mutex::default() }, tracked }
     }
 
     /// Where the API server is, as far as that is known without reading anything.
@@ -72,9 +80,9 @@ impl Connection {
 
     /// A client with the credentials of this moment: the files are read, and where they changed it is a new client.
     pub(crate) async fn ready(&self, seam: &Seam) -> Result<Ready, ApiError> {
-        let (target, current) = match &self.source {
+        let (target, dial, current) = match &self.source {
             Source::Given(client) => return Ok(Ready { client: client.clone(), tracked: self.tracked }),
-            Source::Files { target, current } => (target, current),
+            Source::Files { target, dial, current } => (target, dial, current),
         };
         let ready = |client: &kube::Client| Ready { client: client.clone(), tracked: self.tracked };
         let known = lock(current).as_ref().map(|known| (known.files.clone(), known.fingerprint));
@@ -89,7 +97,7 @@ impl Connection {
         }
         let target = target.clone();
         let material = seam.local(move || credentials::load(&target)).await.map_err(ApiError::Credentials)?;
-        let made = make(material)?;
+        let made = make(material, dial)?;
         let fresh = ready(&made.client);
         *lock(current) = Some(made);
         Ok(fresh)
@@ -127,14 +135,14 @@ impl Ready {
     }
 }
 
-fn make(material: Material) -> Result<Current, ApiError> {
+fn make(material: Material, dial: &Dial) -> Result<Current, ApiError> {
     let Material { mut config, files, fingerprint } = material;
     // Every wait is the seam's: no retries, no timers of the client's own. Budgets are per call.
     config.default_retry = false;
     config.connect_timeout = None;
     config.read_timeout = None;
     config.write_timeout = None;
-    let client = ClientBuilder::try_from(config).map_err(|error| ApiError::unusable(&error))?.build();
+    let client = dial(config).map_err(|error| ApiError::unusable(&error))?;
     Ok(Current { files, fingerprint, client })
 }
 

@@ -27,6 +27,7 @@ mod view;
 use std::sync::Arc;
 
 pub use catalogue::CATALOGUE;
+pub use client::Dial;
 pub use config::{Config, Resources, Target};
 pub use profile::{NATIVE_STATES, TYPE, profile};
 pub use provider::Kubernetes;
@@ -41,6 +42,13 @@ pub fn register(registry: &mut Registry) {
 /// the same.
 pub fn over(client: kube::Client) -> ProviderType {
     provider_type(move |shared, config, context| Kubernetes::over(client.clone(), shared, config, context))
+}
+
+/// The type, with clients made by `dial` from the config's own credentials.
+pub fn through(dial: Dial) -> ProviderType {
+    provider_type(move |shared, config, context| {
+        Kubernetes::through(Arc::clone(&dial), shared, config, context)
+    })
 }
 
 fn provider_type(

@@ -11,7 +11,7 @@ use provider_api::{
 
 use crate::{
     backend::Backend,
-    client::Connection,
+    client::{Connection, Dial, dial},
     config::Config,
     error::{ApiError, failure},
     id::PodId,
@@ -38,7 +38,13 @@ pub struct Kubernetes {
 impl Kubernetes {
     /// A provider for the cluster that the config names. It dials nothing and reads nothing yet.
     pub fn new(shared: &Shared, config: Config, context: Context) -> Self {
-        let connection = Connection::to(config.target.clone(), context.tracker.is_some());
+        Self::through(dial(), shared, config, context)
+    }
+
+    /// As [`Kubernetes::new`], but its clients are made by `dial`: the credentials are read and kept up to date all the
+    /// same.
+    pub fn through(dial: Dial, shared: &Shared, config: Config, context: Context) -> Self {
+        let connection = Connection::to(config.target.clone(), dial, context.tracker.is_some());
         Self::with(connection, shared, config, context)
     }
 

@@ -199,3 +199,7 @@ fn exit(stage: &Stage) -> Reason {
 fn said(message: &Option<String>, otherwise: impl FnOnce() -> String) -> String {
     message.clone().filter(|text| !text.is_empty()).unwrap_or_else(otherwise)
 }
+
+#[cfg(test)]
+#[path = "state_tests.rs"]
+mod tests;

@@ -1,0 +1,77 @@
+//! The config block: what is wrong with it is said at once, and the shipped samples load and run.
+
+mod bench;
+
+use std::sync::Arc;
+
+use bench::{Bench, Hands};
+use provider_api::{
+    ConfigReport, Context, CreateRequest, Identity, InstallationId, Owner, Placement, ProviderName,
+    Providers, Registry, Secret, TokioSpawner, Uid,
+};
+use serde_json::Value;
+
+fn load(registry: &Registry, yaml: &str) -> Result<Providers, ConfigReport> {
+    registry.load(yaml, |_| {}, context)
+}
+
+fn context(name: &ProviderName) -> Context {
+    let identity = Identity::new(InstallationId::parse("installation-1").unwrap());
+    Context::new(name.clone(), identity, Arc::new(Hands::default()), Arc::new(TokioSpawner))
+}
+
+fn plain() -> Registry {
+    let mut registry = Registry::default();
+    provider_kubernetes::register(&mut registry);
+    registry
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let report = load(
+        &plain(),
+        "providers:\n\
+         - name: a\n  type: kubernetes\n  kubernetes:\n    defaultAllowedSources: [0.0.0.0/1, 128.0.0.0/1]\n    \
+         context: x\n    namespaces: [Team_A]\n    runAsUser: 0\n    pageSize: 0\n    machineType: huge\n    \
+         machineTypes: {small: {cpu: lots}}\n    zones: ['a b']\n    image: 'a b'\n    images: {x: ' '}\n    \
+         basicAuthHelper: helper\n    imege: x\n\
+         - name: b\n  type: kubernetes\n  kubernetes: {}\n\
+         - name: c\n  type: kubernetes\n  kubernetes: {defaultAllowedSources: []}\n",
+    )
+    .unwrap_err();
+    insta::assert_snapshot!(report.to_string());
+}
+
+#[test]
+fn a_constructor_needs_no_cluster() {
+    let yaml = "providers:\n- name: a\n  type: kubernetes\n  kubernetes:\n    kubeconfig: /nowhere/at/all\n    \
+                context: x\n    defaultAllowedSources: [10.0.0.0/8]\n";
+    let providers = load(&plain(), yaml).unwrap();
+    assert_eq!(providers.iter().count(), 1);
+}
+
+/// The sample entry and the sample Proxy, run on the fake as they are shipped.
+#[tokio::test]
+async fn the_samples_load_and_run() {
+    let bench = Bench::new();
+    let mut registry = Registry::default();
+    registry.register(provider_kubernetes::over(kube::Client::new(bench.server.router(), "default")));
+    let providers = load(&registry, include_str!("../samples/providers.yaml")).unwrap();
+    let proxy: Value = serde_saphyr::from_str(include_str!("../samples/proxy.yaml")).unwrap();
+    let text = |pointer: &str| proxy.pointer(pointer).and_then(Value::as_str).unwrap().to_owned();
+    let name = ProviderName::parse(&text("/spec/provider")).unwrap();
+    let entry = providers.get(&name).expect("the sample Proxy names the sample entry");
+    let owner = Owner {
+        namespace: text("/metadata/namespace"),
+        name: text("/metadata/name"),
+        api_version: text("/apiVersion"),
+        kind: text("/kind"),
+    };
+    let payload = Secret::new(text("/spec/cloudInit/inline"));
+    let mut request = CreateRequest::new(Uid::parse("uid-of-the-sample").unwrap(), owner, payload);
+    request.placement = serde_json::from_value::<Placement>(proxy["spec"]["placement"].clone()).unwrap();
+    request.access.allowed_sources =
+        serde_json::from_value(proxy["spec"]["access"]["allowedSources"].clone()).unwrap();
+    let id = entry.built.provider.create(&request).await.unwrap();
+    assert!(entry.built.provider.get(&id).await.is_ok());
+}
