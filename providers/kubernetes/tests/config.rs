@@ -1,4 +1,5 @@
 //! The config block: what is wrong with it is said at once, and the shipped samples load and run.
+#![allow(clippy::unwrap_used)]
 
 mod bench;
 

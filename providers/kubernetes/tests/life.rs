@@ -1,4 +1,5 @@
 //! The provider's own cases over the fake cluster: what public bug reports tell, and what the kit cannot know.
+#![allow(clippy::unwrap_used)]
 
 mod bench;
 

@@ -1,5 +1,6 @@
 //! The generated configuration before a real Squid: it parses, it starts as a user without rights, and it lets in whom
 //! it should. Needs the package `squid`.
+#![allow(clippy::unwrap_used)]
 
 mod bench;
 

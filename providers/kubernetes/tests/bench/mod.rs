@@ -1,5 +1,5 @@
 //! What the provider's own cases need: a cluster, a clock that the test moves, and a provider over both.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr};
 
 use async_trait::async_trait;
 use fixture_kube_api::{Course, Life, Refusal, Rule, User};
-use provider_api::{Name, reasons};
+use provider_api::{Name, mark::CREATED_AT, reasons};
 use providertest::{
     harness::{Hand, Planted, Successor, Unable},
     wire::Condition,
@@ -80,7 +80,10 @@ impl Cluster {
 #[async_trait]
 impl Hand for Cluster {
     async fn plant(&self, planted: &Planted) -> Done {
-        self.make(&planted.name, &planted.marks)
+        // Labels cannot hold a time, and need not: the cluster keeps it.
+        let mut marks = planted.marks.clone();
+        marks.remove(CREATED_AT);
+        self.make(&planted.name, &marks)
     }
 
     async fn remove(&self, name: &Name) -> Done {
