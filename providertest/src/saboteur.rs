@@ -5,9 +5,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::stream::BoxStream;
 use provider_api::{
-    Built, Context, CreateRequest, Deleted, Error, GetError, Instance, Listing, Profile, Provider,
-    ProviderId, Registry,
+    Built, Checker, Context, CreateRequest, Deadline, Deleted, Error, GetError, Hint, Instance, LeftoverId,
+    LeftoverListing, Leftovers, Listing, Profile, Provider, ProviderId, Registry, TargetStatus, Watch,
 };
 
 use crate::memory::{self, Cloud};
@@ -102,5 +103,89 @@ impl<M: Meddler> Provider for Meddled<M> {
     }
     async fn list_by_tag(&self) -> Result<Listing, Error> {
         self.meddler.list_by_tag(&*self.honest).await
+    }
+}
+
+/// Changes what a check does.
+#[async_trait]
+pub trait CheckMeddler: Send + Sync + 'static {
+    /// Instead of [`Checker::check`].
+    async fn check(&self, honest: &dyn Checker, by: Deadline) -> Vec<TargetStatus>;
+}
+
+/// Puts a meddler over a provider's check, where it has one.
+pub fn meddle_check(built: Built, meddler: impl CheckMeddler) -> Built {
+    let checker = built.checker.map(|honest| Arc::new(MeddledCheck { honest, meddler }) as Arc<dyn Checker>);
+    Built { checker, ..built }
+}
+
+struct MeddledCheck<M> {
+    honest: Arc<dyn Checker>,
+    meddler: M,
+}
+
+#[async_trait]
+impl<M: CheckMeddler> Checker for MeddledCheck<M> {
+    async fn check(&self, by: Deadline) -> Vec<TargetStatus> {
+        self.meddler.check(&*self.honest, by).await
+    }
+}
+
+/// Changes what becomes of leftovers; whatever it does not name goes to the honest provider.
+#[async_trait]
+pub trait LeftoverMeddler: Send + Sync + 'static {
+    /// Instead of [`Leftovers::list`].
+    async fn list(&self, honest: &dyn Leftovers) -> Result<LeftoverListing, Error> {
+        honest.list().await
+    }
+    /// Instead of [`Leftovers::delete`].
+    async fn delete(&self, honest: &dyn Leftovers, id: &LeftoverId) -> Result<(), Error> {
+        honest.delete(id).await
+    }
+}
+
+/// Puts a meddler over a provider's leftovers, where it has any.
+pub fn meddle_leftovers(built: Built, meddler: impl LeftoverMeddler) -> Built {
+    let over = |honest| Arc::new(MeddledLeftovers { honest, meddler }) as Arc<dyn Leftovers>;
+    let leftovers = built.leftovers.map(over);
+    Built { leftovers, ..built }
+}
+
+struct MeddledLeftovers<M> {
+    honest: Arc<dyn Leftovers>,
+    meddler: M,
+}
+
+#[async_trait]
+impl<M: LeftoverMeddler> Leftovers for MeddledLeftovers<M> {
+    async fn list(&self) -> Result<LeftoverListing, Error> {
+        self.meddler.list(&*self.honest).await
+    }
+    async fn delete(&self, id: &LeftoverId) -> Result<(), Error> {
+        self.meddler.delete(&*self.honest, id).await
+    }
+}
+
+/// Puts something over each stream of a provider's hints, where it has any.
+pub fn meddle_watch(
+    built: Built,
+    meddle: impl Fn(BoxStream<'static, Hint>) -> BoxStream<'static, Hint> + Send + Sync + 'static,
+) -> Built {
+    let over = |honest| Arc::new(MeddledWatch { honest, meddle }) as Arc<dyn Watch>;
+    let watch = built.watch.map(over);
+    Built { watch, ..built }
+}
+
+struct MeddledWatch<F> {
+    honest: Arc<dyn Watch>,
+    meddle: F,
+}
+
+impl<F> Watch for MeddledWatch<F>
+where
+    F: Fn(BoxStream<'static, Hint>) -> BoxStream<'static, Hint> + Send + Sync + 'static,
+{
+    fn hints(&self) -> BoxStream<'static, Hint> {
+        (self.meddle)(self.honest.hints())
     }
 }

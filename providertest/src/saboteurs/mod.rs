@@ -10,6 +10,7 @@ pub mod model;
 pub mod observability;
 pub mod runtime;
 pub mod sweeps;
+mod view;
 pub mod watch;
 
 use crate::saboteur::Saboteur;
@@ -18,9 +19,7 @@ use crate::saboteur::Saboteur;
 pub fn all() -> impl Iterator<Item = &'static Saboteur> {
     [
         create::SABOTEURS,
-        get::SABOTEURS,
         delete::SABOTEURS,
-        list::SABOTEURS,
         errors::SABOTEURS,
         check::SABOTEURS,
         watch::SABOTEURS,
@@ -30,5 +29,7 @@ pub fn all() -> impl Iterator<Item = &'static Saboteur> {
         sweeps::SABOTEURS,
     ]
     .into_iter()
+    .chain(get::SABOTEURS)
+    .chain(list::SABOTEURS)
     .flatten()
 }

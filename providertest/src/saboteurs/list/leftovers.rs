@@ -1,0 +1,115 @@
+//! Saboteurs that mistreat leftovers.
+
+use async_trait::async_trait;
+use provider_api::{Error, Leftover, LeftoverId, LeftoverListing, Leftovers};
+
+use super::super::view::Memory;
+use crate::{
+    memory,
+    saboteur::{HONEST, LeftoverMeddler, Saboteur, meddle_leftovers},
+};
+
+pub(super) const SABOTEURS: &[Saboteur] = &[
+    Saboteur {
+        name: "forgets-how-old-leftovers-are",
+        does: "lists leftovers without their creation time",
+        breaks: "list.leftovers-listed",
+        profile: memory::blocking,
+        provider: |built, _| meddle_leftovers(built, Ageless),
+        ..HONEST
+    },
+    Saboteur {
+        name: "lists-one-leftover-of-many",
+        does: "lists the first leftover only",
+        breaks: "list.leftovers-listed",
+        profile: memory::blocking,
+        provider: |built, _| meddle_leftovers(built, FirstOnly),
+        ..HONEST
+    },
+    Saboteur {
+        name: "says-deleted-and-does-nothing",
+        does: "answers that a leftover is deleted, and leaves it",
+        breaks: "list.leftovers-deletable",
+        profile: memory::blocking,
+        provider: |built, _| meddle_leftovers(built, Idle),
+        ..HONEST
+    },
+    Saboteur {
+        name: "refuses-what-is-gone",
+        does: "fails to delete a leftover that it has deleted before",
+        breaks: "list.leftovers-deletable",
+        profile: memory::blocking,
+        provider: |built, _| meddle_leftovers(built, Once::default()),
+        ..HONEST
+    },
+    Saboteur {
+        name: "once-a-leftover-always-a-leftover",
+        does: "goes on listing as a leftover what a living instance has taken up again",
+        breaks: "list.leftovers-spare-the-living",
+        profile: memory::blocking,
+        provider: |built, _| meddle_leftovers(built, Always::default()),
+        ..HONEST
+    },
+];
+
+struct Ageless;
+
+#[async_trait]
+impl LeftoverMeddler for Ageless {
+    async fn list(&self, honest: &dyn Leftovers) -> Result<LeftoverListing, Error> {
+        let mut listing = honest.list().await?;
+        listing.items.iter_mut().for_each(|leftover| leftover.created_at = None);
+        Ok(listing)
+    }
+}
+
+struct FirstOnly;
+
+#[async_trait]
+impl LeftoverMeddler for FirstOnly {
+    async fn list(&self, honest: &dyn Leftovers) -> Result<LeftoverListing, Error> {
+        let mut listing = honest.list().await?;
+        listing.items.truncate(1);
+        Ok(listing)
+    }
+}
+
+struct Idle;
+
+#[async_trait]
+impl LeftoverMeddler for Idle {
+    async fn delete(&self, _: &dyn Leftovers, _: &LeftoverId) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Once(Memory<()>);
+
+#[async_trait]
+impl LeftoverMeddler for Once {
+    async fn delete(&self, honest: &dyn Leftovers, id: &LeftoverId) -> Result<(), Error> {
+        if self.0.get(id.as_str()).is_some() {
+            return Err(Error::transient("there is no such leftover"));
+        }
+        honest.delete(id).await?;
+        self.0.put(id.as_str(), ());
+        Ok(())
+    }
+}
+
+/// Remembers for ever what it has listed.
+#[derive(Default)]
+struct Always(Memory<Leftover>);
+
+#[async_trait]
+impl LeftoverMeddler for Always {
+    async fn list(&self, honest: &dyn Leftovers) -> Result<LeftoverListing, Error> {
+        let mut listing = honest.list().await?;
+        for leftover in &listing.items {
+            self.0.put(leftover.id.as_str(), leftover.clone());
+        }
+        listing.items = self.0.all();
+        Ok(listing)
+    }
+}

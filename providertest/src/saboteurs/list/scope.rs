@@ -1,0 +1,96 @@
+//! Saboteurs whose listings are short.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use provider_api::{Error, FailureClass, Listing, Provider};
+
+use crate::{
+    memory::{
+        self, At, Cloud,
+        cloud::{Answer, Page, Row},
+    },
+    saboteur::{HONEST, Meddler, Saboteur, meddle},
+};
+
+pub(super) const SABOTEURS: &[Saboteur] = &[
+    Saboteur {
+        name: "forgets-the-last-zone",
+        does: "lists all zones but the last",
+        breaks: "list.whole-scope",
+        provider: |built, _| meddle(built, NotTheLastZone),
+        ..HONEST
+    },
+    Saboteur {
+        name: "reads-one-page",
+        does: "takes the first page for the whole listing",
+        breaks: "list.all-pages",
+        cloud: |below| Arc::new(OnePage { below }),
+        ..HONEST
+    },
+    Saboteur {
+        name: "leaves-out-zones-silently",
+        does: "lists what it could read and does not say what it could not",
+        breaks: "list.partial-as-declared",
+        provider: |built, _| meddle(built, SaysNothing),
+        ..HONEST
+    },
+    Saboteur {
+        name: "takes-unreachable-for-empty",
+        does: "answers with an empty listing when a part cannot be read, where an error is declared",
+        breaks: "list.partial-as-declared",
+        profile: memory::blocking,
+        provider: |built, _| meddle(built, NothingOnFailure),
+        ..HONEST
+    },
+];
+
+struct NotTheLastZone;
+
+#[async_trait]
+impl Meddler for NotTheLastZone {
+    async fn list_by_tag(&self, honest: &dyn Provider) -> Result<Listing, Error> {
+        let mut listing = honest.list_by_tag().await?;
+        listing.items.retain(|listed| !listed.id.as_str().starts_with("zones/z3/"));
+        Ok(listing)
+    }
+}
+
+struct OnePage {
+    below: Arc<dyn Cloud>,
+}
+
+#[async_trait]
+impl Cloud for OnePage {
+    fn below(&self) -> &dyn Cloud {
+        &*self.below
+    }
+
+    async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
+        let page = self.below.list(at, page).await?;
+        Ok(Page { next: None, ..page })
+    }
+}
+
+struct SaysNothing;
+
+#[async_trait]
+impl Meddler for SaysNothing {
+    async fn list_by_tag(&self, honest: &dyn Provider) -> Result<Listing, Error> {
+        let mut listing = honest.list_by_tag().await?;
+        listing.unreachable.retain(|part| part.reason.code == "Unreadable");
+        Ok(listing)
+    }
+}
+
+struct NothingOnFailure;
+
+#[async_trait]
+impl Meddler for NothingOnFailure {
+    async fn list_by_tag(&self, honest: &dyn Provider) -> Result<Listing, Error> {
+        match honest.list_by_tag().await {
+            Err(error) if error.class() == FailureClass::Transient => Ok(Listing::default()),
+            other => other,
+        }
+    }
+}
