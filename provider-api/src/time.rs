@@ -46,6 +46,10 @@ impl Timestamp {
     /// assert_eq!(Timestamp::age(now, None), Duration::MAX);
     /// assert_eq!(Timestamp::age(now, Some(Timestamp::from_unix(2_000))), Duration::ZERO, "a clock that runs ahead");
     /// ```
+    /// ```compile_fail
+    /// # use provider_api::Timestamp;
+    /// fn age(now: Timestamp, created_at: Option<Timestamp>) -> std::time::Duration { now.since(created_at) }
+    /// ```
     pub fn age(now: Self, created_at: Option<Self>) -> Duration {
         created_at.map_or(Duration::MAX, |created_at| now.since(created_at))
     }

@@ -21,9 +21,9 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
     },
     Saboteur {
         name: "buries-the-dying",
-        does: "answers NotFound as soon as a deletion has begun",
+        does: "answers NotFound as soon as somebody else has begun a deletion",
         breaks: "get.visible-while-deleting",
-        provider: |built, _| meddle(built, BuriesTheDying),
+        provider: |built, _| meddle(built, BuriesTheDying::default()),
         ..HONEST
     },
     Saboteur {
@@ -49,13 +49,17 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
     },
 ];
 
-/// Shows what it has seen, until the provider itself removes it.
+/// Shows what it has seen, until its deletion begins in good order.
 #[derive(Default)]
 struct ShowsTheDead(Memory<Described>);
 
 impl View for ShowsTheDead {
     fn show(&self, described: Described) -> Option<Described> {
-        self.0.put(&described.key, described.clone());
+        if described.deleting {
+            self.0.forget(&described.key);
+        } else {
+            self.0.put(&described.key, described.clone());
+        }
         Some(described)
     }
 
@@ -73,13 +77,21 @@ fn is_dying(instance: &Instance) -> bool {
     instance.state.reason().is_some_and(|reason| reason.code == "Deleting")
 }
 
-struct BuriesTheDying;
+/// Takes for gone what somebody else deletes.
+#[derive(Default)]
+struct BuriesTheDying(Memory<()>);
 
 #[async_trait]
 impl Meddler for BuriesTheDying {
     async fn get(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Instance, GetError> {
         let instance = honest.get(id).await?;
-        if is_dying(&instance) { Err(GetError::NotFound) } else { Ok(instance) }
+        let own = self.0.get(id.as_str()).is_some();
+        if is_dying(&instance) && !own { Err(GetError::NotFound) } else { Ok(instance) }
+    }
+
+    async fn delete(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Deleted, Error> {
+        self.0.put(id.as_str(), ());
+        honest.delete(id).await
     }
 }
 
