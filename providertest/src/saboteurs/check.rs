@@ -112,45 +112,48 @@ pub const SABOTEURS: &[Saboteur] = &[
 ];
 
 /// Changes what a check answers.
-struct Restates(fn(&mut Vec<TargetStatus>));
+struct Restates(fn(Vec<TargetStatus>) -> Vec<TargetStatus>);
 
 #[async_trait]
 impl CheckMeddler for Restates {
     async fn check(&self, honest: &dyn Checker, by: Deadline) -> Vec<TargetStatus> {
-        let mut targets = honest.check(by).await;
-        (self.0)(&mut targets);
-        targets
+        (self.0)(honest.check(by).await)
     }
 }
 
-fn worst_first(targets: &mut Vec<TargetStatus>) {
+fn worst_first(mut targets: Vec<TargetStatus>) -> Vec<TargetStatus> {
     targets.sort_by_key(|target| target.ready);
+    targets
 }
 
-fn without_the_last(targets: &mut Vec<TargetStatus>) {
+fn without_the_last(mut targets: Vec<TargetStatus>) -> Vec<TargetStatus> {
     targets.pop();
+    targets
 }
 
-fn all_like_the_worst(targets: &mut Vec<TargetStatus>) {
-    let Some(reason) = targets.iter().find(|target| !target.ready).map(|target| target.reason.clone()) else {
-        return;
-    };
-    for target in targets {
-        (target.ready, target.reason) = (false, reason.clone());
+fn all_like_the_worst(mut targets: Vec<TargetStatus>) -> Vec<TargetStatus> {
+    let worst = targets.iter().find(|target| !target.ready).map(|target| target.reason.clone());
+    if let Some(reason) = worst {
+        for target in &mut targets {
+            (target.ready, target.reason) = (false, reason.clone());
+        }
     }
+    targets
 }
 
-fn unauthorized_is_api_error(targets: &mut Vec<TargetStatus>) {
+fn unauthorized_is_api_error(mut targets: Vec<TargetStatus>) -> Vec<TargetStatus> {
     for target in targets.iter_mut().filter(|target| target.reason.code == reasons::UNAUTHORIZED) {
         target.reason.code = reasons::API_ERROR.into();
     }
+    targets
 }
 
-fn without_the_right(targets: &mut Vec<TargetStatus>) {
+fn without_the_right(mut targets: Vec<TargetStatus>) -> Vec<TargetStatus> {
     for target in targets.iter_mut().filter(|target| target.reason.code == reasons::FORBIDDEN) {
         target.reason = Reason::new(reasons::FORBIDDEN, "a right is missing");
         target.details.clear();
     }
+    targets
 }
 
 struct Late(Arc<dyn Clock>);
