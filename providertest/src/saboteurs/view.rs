@@ -10,7 +10,7 @@ use provider_api::{Name, Uid, mark};
 
 use crate::memory::{
     At, Cloud,
-    cloud::{Answer, CloudError, Content, Described, Page, Row},
+    cloud::{Accepted, Answer, CloudError, Content, Described, Page, Row},
 };
 
 /// How an instance is shown; `None` hides it.
@@ -67,7 +67,7 @@ impl<V: View> Cloud for Seen<V> {
         Ok(Page { items: items.into_iter().filter_map(show).collect(), next })
     }
 
-    async fn remove(&self, at: At, key: &str, only: Option<u64>) -> Answer<crate::memory::cloud::Accepted> {
+    async fn remove(&self, at: At, key: &str, only: Option<u64>) -> Answer<Accepted> {
         self.view.removed(key);
         self.below.remove(at, key, only).await
     }

@@ -9,7 +9,7 @@ use super::super::view::{Memory, is_absent};
 use crate::{
     memory::{
         self, At, Cloud,
-        cloud::{Answer, CloudError, Described},
+        cloud::{Accepted, Answer, CloudError, Described},
     },
     saboteur::{HONEST, Meddler, Saboteur, meddle},
 };
@@ -34,7 +34,7 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         does: "fails the whole listing when an instance is gone by the time it is read",
         breaks: "list.vanishing-during-list",
         profile: memory::blocking,
-        cloud: |below| Arc::new(GoneIsBroken { below }),
+        cloud: |below| Arc::new(GoneIsBroken { below, removed: Memory::default() }),
         ..HONEST
     },
     Saboteur {
@@ -74,8 +74,10 @@ impl Meddler for FailsOverOne {
     }
 }
 
+/// Takes absence for a broken connection, unless the provider has removed the thing itself.
 struct GoneIsBroken {
     below: Arc<dyn Cloud>,
+    removed: Memory<()>,
 }
 
 #[async_trait]
@@ -86,7 +88,13 @@ impl Cloud for GoneIsBroken {
 
     async fn describe(&self, at: At, key: &str) -> Answer<Described> {
         let answer = self.below.describe(at, key).await;
-        answer.map_err(|error| if is_absent(&error) { CloudError::reset() } else { error })
+        let expected = self.removed.get(key).is_some();
+        answer.map_err(|error| if is_absent(&error) && !expected { CloudError::reset() } else { error })
+    }
+
+    async fn remove(&self, at: At, key: &str, only: Option<u64>) -> Answer<Accepted> {
+        self.removed.put(key, ());
+        self.below.remove(at, key, only).await
     }
 }
 
