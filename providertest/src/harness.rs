@@ -262,6 +262,10 @@ pub enum Successor {
 /// The native state that no table lists.
 pub const UNKNOWN_STATE: &str = "never-heard-of";
 
+/// The id of a native error that no catalogue lists. A fake that is asked for it answers with a status, a code and a
+/// text that nobody has heard of.
+pub const UNKNOWN_ERROR: &str = "never-heard-of";
+
 type Done = Result<(), Unable>;
 
 /// What people, other programs and the backend itself do beside the provider. Each method that a harness leaves out

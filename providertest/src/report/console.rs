@@ -1,7 +1,7 @@
 //! The report for a person at a terminal, in colour there and plain in a pipe. The verdict comes last, where the eye
 //! lands. The bar that moves meanwhile is in `cli/`.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
     Evidence, Report, RuleReport, SetupReport, Status, StepKind, Verdict,
@@ -27,8 +27,9 @@ pub fn render(report: &Report, colour: bool) -> String {
     let mut page = Page { out: String::new(), paint: Paint(colour) };
     page.heading(report);
     page.tables(report);
+    let mut told = BTreeSet::new();
     for (setup, rule) in report.rules().filter(|(_, rule)| rule.status.is_red()) {
-        page.red(setup, rule);
+        page.red(setup, rule, told.insert(rule.id));
     }
     page.left_out(report);
     page.verdicts(report);
@@ -103,7 +104,8 @@ impl Page {
 
     // --- what has to be mended
 
-    fn red(&mut self, setup: &str, rule: &RuleReport) {
+    /// A rule that is red in several setups is told whole for the first of them.
+    fn red(&mut self, setup: &str, rule: &RuleReport, whole: bool) {
         self.line("");
         let status = self.paint.label(rule.status, &rule.status.as_str().to_uppercase());
         let (id, level) = (self.paint.bold(rule.id), rule.level.as_str());
@@ -117,10 +119,12 @@ impl Page {
             &text::cut(rule.reason.as_deref().unwrap_or("nothing was said"), TEXT),
             Some(rule.status),
         );
-        if let Some(evidence) = &rule.evidence {
-            self.evidence(evidence);
+        if whole {
+            if let Some(evidence) = &rule.evidence {
+                self.evidence(evidence);
+            }
+            self.item("docs", &rule.docs(), None);
         }
-        self.item("docs", &rule.docs(), None);
         let replay = rule.evidence.as_ref().map(|evidence| evidence.replay.as_str());
         if let Some(replay) = replay.filter(|replay| !replay.is_empty()) {
             // Never broken nor cut: it is there to be copied.

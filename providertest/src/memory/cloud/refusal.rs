@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use crate::harness::UNKNOWN_ERROR;
 use provider_api::{
     BackendError, Catalogue, Class, NativeError, Operation, Profile, Shows,
     profile::{AsyncOp, CreateReturn, NotFound, Quota},
@@ -51,6 +52,10 @@ impl CloudError {
         Self { status: Some(599), code: "never-heard-of".into(), text: text.into(), retry_after: None }
     }
 }
+
+/// The one refusal that says when to come back, and what it says.
+const RATE_LIMITED: &str = "rate-limited";
+const RETRY_AFTER: Duration = Duration::from_secs(30);
 
 /// One way to refuse.
 struct Refusal {
@@ -201,7 +206,7 @@ const REFUSALS: &[Refusal] = &[
         ..PLAIN
     },
     Refusal {
-        id: "rate-limited",
+        id: RATE_LIMITED,
         status: 429,
         word: "rateLimited",
         code: "E_RATE",
@@ -258,6 +263,8 @@ const REFUSALS: &[Refusal] = &[
         word: "unreadable",
         code: "E_UNREADABLE",
         text: "what is written about {target} cannot be read",
+        // Its name is enough to spare its parts.
+        tolerated_by: &[Operation::Leftovers],
         on: &["describe"],
         ..PLAIN
     },
@@ -355,7 +362,9 @@ pub fn catalogue(profile: &Profile) -> Catalogue {
 
 fn entry(refusal: &Refusal, on: &[&'static str], style: NotFound) -> NativeError {
     let source = "the memory cloud's own table";
+    let fields: &[_] = if refusal.id == RATE_LIMITED { &[("retry-after", "30")] } else { &[] };
     let error = NativeError::new(refusal.id, on.to_vec().leak(), refusal.class, source)
+        .fields(fields)
         .text(refusal.text)
         .shows(refusal.shows)
         .tolerated_by(refusal.tolerated_by);
@@ -370,6 +379,9 @@ fn entry(refusal: &Refusal, on: &[&'static str], style: NotFound) -> NativeError
 /// # Panics
 /// When the table has no such id: whoever asks for it is at fault.
 pub(crate) fn native(id: &str, profile: &Profile, target: &str) -> CloudError {
+    if id == UNKNOWN_ERROR {
+        return CloudError::unheard_of("nobody has ever heard of this");
+    }
     let refusal = REFUSALS.iter().find(|refusal| refusal.id == id);
     let refusal = refusal.unwrap_or_else(|| panic!("the memory cloud has no native error {id:?}"));
     let (status, code) = match profile.not_found {
@@ -380,7 +392,7 @@ pub(crate) fn native(id: &str, profile: &Profile, target: &str) -> CloudError {
         status,
         code: code.into(),
         text: refusal.text.replace("{target}", target).replace("{right}", "that it would need"),
-        retry_after: (id == "rate-limited").then_some(Duration::from_secs(30)),
+        retry_after: (id == RATE_LIMITED).then_some(RETRY_AFTER),
     }
 }
 

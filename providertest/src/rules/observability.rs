@@ -1,6 +1,0 @@
-//! The rules of the group `observability`.
-
-use crate::rule::Rule;
-
-/// The group's rules, in the order of the contract.
-pub const RULES: &[Rule] = &[];
