@@ -38,8 +38,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "JSON", value_parser = plan)]
     pub(crate) plan: Option<FaultPlan>,
 
-    /// Check the kit itself: every saboteur must be caught by the rule that it breaks, the honest provider by none
-    #[arg(long, conflicts_with_all = ["rule", "group", "sweep", "plan", "setup", "list"])]
+    /// Check the kit itself: every saboteur must be caught by the rule that it breaks, the honest provider by none;
+    /// --rule, --group and --sweep narrow it down
+    #[arg(long, conflicts_with_all = ["plan", "setup", "list"])]
     pub(crate) self_check: bool,
     /// With --self-check: every saboteur meets every rule
     #[arg(long, requires = "self_check")]

@@ -7,7 +7,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{Code, Refusal, colour, flags::Flags, show};
+use super::{Code, Refusal, colour, flags::Flags, select, show};
 use crate::{
     harness::Harness,
     report::file,
@@ -25,6 +25,7 @@ pub(super) fn obey(harness: &dyn Harness, flags: &Flags) -> Result<Code, Refusal
     if flags.junit.is_some() {
         return Err("the self-check writes --json and --html, no JUnit".into());
     }
+    let rules = select::select(flags)?.rules;
     for path in [&flags.json, &flags.html].into_iter().flatten() {
         file::check(path)?;
     }
@@ -33,7 +34,7 @@ pub(super) fn obey(harness: &dyn Harness, flags: &Flags) -> Result<Code, Refusal
         true => Box::new(Bar::default()),
         false => Box::new(Lines { quiet: flags.quiet, ..Lines::default() }),
     };
-    let check = selfcheck::run(flags.full, flags.seed, jobs, &*watcher);
+    let check = selfcheck::run(&rules, flags.full, flags.seed, jobs, &*watcher);
     drop(watcher);
     show(&selfcheck::text(&check, colour(flags.color)))?;
     if let Some(path) = &flags.json {
