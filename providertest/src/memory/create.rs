@@ -44,7 +44,11 @@ impl MemoryProvider {
         let _writing = self.shared.writing(&request.name);
         let _room = self.gate.admit(self.max_instances, &request.name, self.list_instances()).await?;
         let backend = self.backend.hiding(request.scrubber()); // create.hides-secrets
-        self.no_late_failure(&backend, &order.zone, request).await?;
+        if let Some(failure) = self.late_failure(&backend, &order.zone, request).await? {
+            // The instance went by itself; its parts are still ours to remove.
+            self.remove_parts(&[order.zone.as_str()], &request.name).await?;
+            return Err(failure.leaving(LeftBehind::Nothing));
+        }
         let mut making = Making { provider: self, backend, order, began: false };
         match making.run().await {
             Err(error) if making.began && error.class() != FailureClass::Transient => {

@@ -36,8 +36,10 @@ impl Leftovers for MemoryLeftovers {
 impl MemoryProvider {
     async fn list_leftovers(&self) -> Result<LeftoverListing, Error> {
         let zones = self.config.zones.iter();
-        let parts =
-            join_all(zones.map(|zone| async { (&zone.name, self.leftovers_in(&zone.name).await) })).await;
+        let parts = join_all(
+            zones.map(|zone| async { (&zone.name, self.in_time(self.leftovers_in(&zone.name)).await) }),
+        )
+        .await;
         let mut listing = LeftoverListing::default();
         for (zone, part) in parts {
             match part {

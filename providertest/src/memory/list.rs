@@ -3,7 +3,7 @@
 
 use futures::future::join_all;
 use provider_api::{
-    Error, FailureClass, Listed, Listing, Name, Ownership, Reason, Unreachable, profile::ListPartial,
+    Error, FailureClass, Listed, Listing, Name, Ownership, Reason, Unreachable, profile::ListPartial, reasons,
 };
 
 use super::{
@@ -18,8 +18,10 @@ impl MemoryProvider {
     /// The listing, and what of the scope could not be read (`list.never-silently-short`).
     pub(super) async fn list_instances(&self) -> Result<Listing, Error> {
         let zones = self.config.zones.iter();
-        let parts =
-            join_all(zones.map(|zone| async { (&zone.name, self.list_zone(&zone.name).await) })).await;
+        let parts = join_all(
+            zones.map(|zone| async { (&zone.name, self.in_time(self.list_zone(&zone.name)).await) }),
+        )
+        .await;
         let mut listing = Listing::default();
         for (zone, part) in parts {
             match part {
@@ -31,6 +33,15 @@ impl MemoryProvider {
             }
         }
         Ok(listing)
+    }
+
+    /// Reads one zone. It gets half of the budget, so that one that hangs does not take the answers of the others with
+    /// it (`runtime.one-hang-does-not-block-others`).
+    pub(super) async fn in_time<T>(&self, zone: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        match self.seam.bounded(self.budgets.list / 2, zone).await {
+            Ok(result) => result,
+            Err(overlong) => Err(Error::transient(overlong.to_string()).coded(reasons::TIMEOUT)),
+        }
     }
 
     /// A zone that could not be read, as an entry of the listing where the profile allows it and as an error where

@@ -11,15 +11,15 @@ use super::{
 };
 
 impl MemoryProvider {
-    /// Answers with the newest task for this instance when it failed and the caller has not said that it knows.
-    pub(super) async fn no_late_failure(
+    /// The newest task for this instance as an error, when it failed and the caller has not said that it knows.
+    pub(super) async fn late_failure(
         &self,
         backend: &Backend,
         zone: &str,
         request: &CreateRequest,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Error>, Error> {
         if !self.profile.late_failures {
-            return Ok(());
+            return Ok(None);
         }
         let name = request.name.as_str();
         let mut tasks = backend.tasks(zone, name).await?;
@@ -28,10 +28,10 @@ impl MemoryProvider {
                 && Some(task.id) > request.acknowledged_failure.as_ref().and_then(number)
         });
         let newest = tasks.into_iter().max_by_key(|task| task.id);
-        match newest.as_ref().map(|task| (task, &task.outcome)) {
-            Some((task, Outcome::Failed(error))) => Err(failure(&self.profile, task, error)),
-            _ => Ok(()),
-        }
+        Ok(newest.and_then(|task| match &task.outcome {
+            Outcome::Failed(error) => Some(failure(&self.profile, &task, error)),
+            Outcome::Running | Outcome::Done => None,
+        }))
     }
 }
 
