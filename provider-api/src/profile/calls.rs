@@ -52,22 +52,31 @@ pub struct NativeState {
     pub shown: Shown,
     /// Whether the answer carries a reason.
     pub reasoned: bool,
+    /// Whether `create` brings an own instance that it finds so to running (`create.adopts-own-partial`).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub started: bool,
 }
 
 impl NativeState {
     /// A native state that is reported as `state`.
     pub const fn new(native: &'static str, state: StateKind) -> Self {
-        Self { native, shown: Shown::State(state), reasoned: false }
+        Self { native, shown: Shown::State(state), reasoned: false, started: false }
     }
 
     /// A native state that is reported as `state`, with the native state or better as the reason.
     pub const fn reasoned(native: &'static str, state: StateKind) -> Self {
-        Self { native, shown: Shown::State(state), reasoned: true }
+        Self { native, shown: Shown::State(state), reasoned: true, started: false }
     }
 
     /// A native state in which nothing can be said about the instance.
     pub const fn fails(native: &'static str, class: FailureClass) -> Self {
-        Self { native, shown: Shown::Failure(class), reasoned: true }
+        Self { native, shown: Shown::Failure(class), reasoned: true, started: false }
+    }
+
+    /// One that `create` starts again when it finds its own instance so.
+    #[must_use]
+    pub const fn started(self) -> Self {
+        Self { started: true, ..self }
     }
 
     /// The state that `get` answers with, if it answers with one.

@@ -22,10 +22,10 @@ const ROWS: &[NativeState] = &[
     NativeState::reasoned("repairing", StateKind::Provisioning),
     NativeState::reasoned("locked", StateKind::Provisioning),
     NativeState::new("running", StateKind::Running),
-    NativeState::reasoned("stopping", StateKind::Stopped),
-    NativeState::reasoned("stopped", StateKind::Stopped),
-    NativeState::reasoned("suspended", StateKind::Stopped),
-    NativeState::reasoned("disk-full", StateKind::Stopped),
+    NativeState::reasoned("stopping", StateKind::Stopped).started(),
+    NativeState::reasoned("stopped", StateKind::Stopped).started(),
+    NativeState::reasoned("suspended", StateKind::Stopped).started(),
+    NativeState::reasoned("disk-full", StateKind::Stopped).started(),
     NativeState::reasoned("crashed", StateKind::Terminated),
 ];
 

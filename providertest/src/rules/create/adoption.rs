@@ -59,7 +59,7 @@ pub(super) const ADOPTS_OWN_PARTIAL: Rule = Rule {
     applies: always,
     check: Check::Case(|w| adopts_own_partial(w).boxed()),
     absent: None,
-    mend: "After adopting, start what is stopped and resume what is paused; report what cannot be.",
+    mend: "After adopting, start what is stopped and resume what is paused; report what cannot be. The table of native states says which is which.",
 };
 
 async fn adopts_own_partial(w: &mut World) -> Checked {
@@ -84,19 +84,22 @@ async fn adopts(w: &mut World, row: NativeState) -> Checked {
         // What lies in the table as an error, or cannot recover, may be reported so.
         Err(error) => {
             let plain = matches!(row.shown, Shown::State(StateKind::Running)) && !row.reasoned;
-            hold!(!plain && !error.message().is_empty(), "create found {found}, and failed: {error}");
+            let due = plain || row.started;
+            hold!(!due && !error.message().is_empty(), "create found {found}, and failed: {error}");
             return Ok(());
         }
     }
     if matches!(row.shown, Shown::Failure(_)) {
         return Ok(());
     }
-    // A harness that needs no hand for it lacks that power rightly.
-    let _ = w.hand().bring_up(&request.name).await;
+    if !row.started {
+        // A harness that needs no hand for it lacks that power rightly.
+        let _ = w.hand().bring_up(&request.name).await;
+    }
     let mut state = w.gets(&id).await?.state;
     for _ in 0..30 {
-        let reported =
-            matches!(&state, State::Stopped { reason: Some(_) } | State::Terminated { reason: Some(_) });
+        let over = matches!(state, State::Stopped { .. } | State::Terminated { .. });
+        let reported = over && state.reason().is_some() && !row.started;
         if reported || matches!(state, State::Running { .. }) {
             return Ok(());
         }

@@ -67,8 +67,8 @@ pub(super) const IDEMPOTENT: Rule = Rule {
 
 async fn idempotent(w: &mut World) -> Checked {
     let (request, id) = w.created().await?;
-    let made = w.instance(&request.name).await?;
     same(w, &request, &id, "the second create").await?;
+    let made = w.instance(&request.name).await?;
     w.runs(&request.name, &id).await?;
     same(w, &request, &id, "a create of the running instance").await?;
     w.restart(&Tweaks::default())?;

@@ -62,9 +62,8 @@ pub(super) const EVERY_NATIVE_STATE: Rule = Rule {
 async fn every_native_state(w: &mut World) -> Checked {
     for row in w.profile().native_states.clone() {
         // Under a lock, or where the table says that nothing can be told, an error may be all there is.
-        let excused = row.reasoned || matches!(row.shown, Shown::Failure(_));
-        let runs = matches!(row.shown, Shown::State(StateKind::Running));
-        deleted_from(w, row.native, excused && !runs).await?;
+        let locked = row.reasoned && matches!(row.shown, Shown::State(StateKind::Provisioning));
+        deleted_from(w, row.native, locked || matches!(row.shown, Shown::Failure(_))).await?;
     }
     deleted_from(w, UNKNOWN_STATE, true).await
 }
@@ -72,6 +71,7 @@ async fn every_native_state(w: &mut World) -> Checked {
 async fn deleted_from(w: &mut World, native: &str, excused: bool) -> Checked {
     let (request, id, _) = w.running().await?;
     w.hand().set_native_state(&request.name, native).await?;
+    w.catch_up().await;
     let end = delete_until_gone(w, &id).await?;
     let stands = !w.instances(&request.name).await?.is_empty();
     match end {
@@ -99,7 +99,7 @@ enum End {
 
 async fn delete_until_gone(w: &World, id: &ProviderId) -> Checked<End> {
     let mut end = End::Pending;
-    for _ in 0..40 {
+    for _ in 0..120 {
         end = match w.delete(id).await? {
             Ok(Deleted::Gone) => return Ok(End::Gone),
             Ok(Deleted::Accepted) => End::Pending,
