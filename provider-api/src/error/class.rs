@@ -38,7 +38,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// The class of an [`Error`]: every one but NotFound, which is an answer of `get` alone.
+/// The class of an [`Error`](crate::Error): every one but NotFound, which is an answer of `get` alone.
 ///
 /// `create` can therefore never answer NotFound (`create.never-not-found`):
 ///
