@@ -10,7 +10,7 @@ use kube::{
     core::Request,
 };
 use provider_api::{CallError, CallKind, Seam};
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{Deserialize, Deserializer, de::IgnoredAny};
 
 use crate::{
     client::Connection,
@@ -51,6 +51,8 @@ pub(crate) struct Backend {
 pub(crate) struct Page {
     #[serde(default)]
     pub(crate) metadata: PageMeta,
+    /// An empty page of metadata is sent as null by some releases; a page without items is none.
+    #[serde(deserialize_with = "null_is_empty")]
     pub(crate) items: Vec<serde_json::Value>,
 }
 
@@ -85,6 +87,7 @@ pub(crate) struct QuotaStatus {
 
 #[derive(Deserialize)]
 struct Quotas {
+    #[serde(deserialize_with = "null_is_empty")]
     items: Vec<Quota>,
 }
 
@@ -215,10 +218,29 @@ pub(crate) fn read_item(item: serde_json::Value) -> Result<MetaView, String> {
     serde_json::from_value(item).map_err(|_| name)
 }
 
+fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
 fn pods(namespace: Option<&str>) -> Request {
     Request::new(Pod::url_path(&(), namespace))
 }
 
 fn scope(namespace: Option<&str>) -> &str {
     namespace.unwrap_or("all namespaces")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_page_may_say_null_but_not_nothing() {
+        let page = |text: &str| serde_json::from_str::<Page>(text);
+        // As kube-apiserver 1.20 answers.
+        let empty = r#"{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9"},"items":null}"#;
+        assert_eq!(page(empty).unwrap().items.len(), 0);
+        assert_eq!(page(r#"{"items":[{},{}]}"#).unwrap().items.len(), 2);
+        assert!(page(r#"{"kind":"PartialObjectMetadataList","metadata":{}}"#).is_err());
+    }
 }
