@@ -40,7 +40,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
-        name: "takes-its-time",
+        name: "answers-after-the-deadline",
         does: "waits half a minute longer than it was given",
         breaks: "check.prompt-at-deadline",
         provider: |built, context| meddle_check(built, Late(Arc::clone(&context.clock))),

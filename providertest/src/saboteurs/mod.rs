@@ -33,3 +33,28 @@ pub fn all() -> impl Iterator<Item = &'static Saboteur> {
     .chain(list::SABOTEURS)
     .flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::rules;
+
+    #[test]
+    fn every_saboteur_has_a_name_of_its_own_and_breaks_a_rule_that_there_is() {
+        let mut names = BTreeSet::new();
+        for saboteur in all() {
+            assert!(names.insert(saboteur.name), "{} stands twice", saboteur.name);
+            assert!(rules::find(saboteur.breaks).is_some(), "{} breaks {}", saboteur.name, saboteur.breaks);
+        }
+    }
+
+    #[test]
+    fn every_rule_has_an_id_of_its_own() {
+        let mut ids = BTreeSet::new();
+        for rule in rules::table() {
+            assert!(ids.insert(rule.id), "{} stands twice", rule.id);
+        }
+    }
+}

@@ -56,7 +56,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
-        name: "knows-no-limit",
+        name: "lets-everything-in-at-once",
         does: "lets sixty-four operations work on a target, whatever the entry says",
         breaks: "runtime.per-target-limit",
         types: |registry| {
