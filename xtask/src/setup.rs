@@ -23,6 +23,9 @@ const fn need(program: &'static str, package: &'static str) -> Need {
 /// For an API server on loopback: keys, and the question whether it is ready.
 pub(crate) const KUBE: &[Need] = &[need("openssl", "openssl"), need("curl", "curl")];
 
+/// For reading the Squid configurations that we write with Squid itself.
+pub(crate) const SQUID: &[Need] = &[need("squid", "squid")];
+
 /// For building the servers of Kubernetes 1.20 from Debian's source package: the last Go that compiles them.
 pub(crate) const OLD_KUBE: &[Need] = &[need("/usr/lib/go-1.19/bin/go", "golang-1.19-go")];
 

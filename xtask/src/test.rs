@@ -50,8 +50,9 @@ pub(crate) fn command(flags: &flags::Test) -> Outcome {
 }
 
 /// The system packages each step needs, by the step's name.
-pub(crate) fn needs_of_steps() -> [(&'static str, Vec<Need>); 2] {
+pub(crate) fn needs_of_steps() -> [(&'static str, Vec<Need>); 3] {
     [
+        ("squid", setup::SQUID.to_vec()),
         ("e2e-kube", setup::KUBE.to_vec()),
         ("e2e-kube-node", [setup::KUBE, setup::OLD_KUBE, setup::NODE].concat()),
     ]
@@ -75,7 +76,12 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
             }));
         }
     }
-    let [(kube, kube_needs), (node, node_needs)] = needs_of_steps();
+    let [(squid, squid_needs), (kube, kube_needs), (node, node_needs)] = needs_of_steps();
+    let e2e::suite::Target { package, name, .. } = e2e::suite::SQUID;
+    let run = move |workspace: &Workspace| {
+        run_cargo(workspace, &["test", "--locked", "-p", package, "--test", name])
+    };
+    steps.push(Step { needs: squid_needs, ..step(squid, run) });
     // The packages were asked for at the start, once for all steps.
     let install = flags::Install { no_install: true };
     if e2e::kube::has_tests(workspace) {

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// A test target that wants a real backend: its package, its name and its flags.
-pub(super) struct Target {
-    package: &'static str,
-    name: &'static str,
+pub(crate) struct Target {
+    pub(crate) package: &'static str,
+    pub(crate) name: &'static str,
     flags: &'static [&'static str],
 }
 
@@ -26,6 +26,9 @@ pub(super) const KUBE: &[Target] = &[
 
 /// Inside the one-node cluster.
 pub(super) const NODE: &[Target] = &[Target { package: "provider-kubernetes", name: "node", flags: &[] }];
+
+/// Beside the program `squid`, with no cluster.
+pub(crate) const SQUID: Target = Target { package: "provider-kubernetes", name: "squid", flags: &[] };
 
 /// What runs: the tests that the workspace has, or the command that was given instead.
 pub(super) struct Wanted<'a> {
@@ -56,7 +59,7 @@ pub(super) fn exist(workspace: &Workspace, targets: &[Target]) -> bool {
 
 /// The package and name of every such test target that the workspace has.
 pub(crate) fn existing(workspace: &Workspace) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = KUBE.iter().chain(NODE);
+    let all = KUBE.iter().chain(NODE).chain([&SQUID]);
     all.filter(|target| workspace.has(target.package, Kind::Test, target.name))
         .map(|target| (target.package, target.name))
 }
