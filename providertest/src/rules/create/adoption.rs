@@ -59,7 +59,7 @@ pub(super) const ADOPTS_OWN_PARTIAL: Rule = Rule {
     applies: always,
     check: Check::Case(|w| adopts_own_partial(w).boxed()),
     absent: None,
-    mend: "After adopting, start what is stopped and resume what is paused; report what cannot be. The table of native states says which is which.",
+    mend: "After adopting, start what the table of native states says is started, and report what cannot be.",
 };
 
 async fn adopts_own_partial(w: &mut World) -> Checked {

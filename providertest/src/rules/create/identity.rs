@@ -6,10 +6,7 @@ use std::sync::{
 };
 
 use futures::FutureExt;
-use provider_api::{
-    CreateRequest, Error, Grammar, Mark, ProviderId, Wait, mark,
-    profile::{CreatedAt, GcMark},
-};
+use provider_api::{CreateRequest, Error, Grammar, Mark, ProviderId, Wait, mark, profile::CreatedAt};
 
 use super::verbs::LATENCY;
 use crate::{
@@ -210,9 +207,9 @@ fn whole(w: &World, request: &CreateRequest, thing: &Thing) -> Checked {
         request.uid
     );
     let profile = w.profile();
-    let due = profile.created_at == CreatedAt::WrittenAtCreate && profile.gc_mark == GcMark::WrittenMetadata;
+
     hold!(
-        !due || read.created_at.is_some(),
+        profile.created_at != CreatedAt::WrittenAtCreate || read.created_at.is_some(),
         "{} is visible without the mark {}, which the profile says is written at create",
         thing.name,
         mark::CREATED_AT
