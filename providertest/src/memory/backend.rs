@@ -1,7 +1,7 @@
 //! The seam to the cloud: one async method per backend call, and the one place that each of them passes. Credentials
 //! are read, room at the target is waited for, secrets are scrubbed, and the error gets its meaning here.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use futures::stream::BoxStream;
 use provider_api::{CallKind, CredentialFile, Gate, Scrubber, Seam, Secret};
@@ -118,7 +118,7 @@ impl Backend {
 
     /// Asks a zone about itself. A check must not wait behind the operations that it is to judge, so it takes no
     /// room, and its budget is its caller's (`check.does-not-disturb`, `check.prompt-at-deadline`).
-    pub(super) async fn about(&self, zone: &str, budget: std::time::Duration) -> Result<About> {
+    pub(super) async fn about(&self, zone: &str, budget: Duration) -> Result<About> {
         let token = self.token()?;
         let scrubber = self.scrubber_with(&token);
         let at = At { zone: zone.to_owned(), token };

@@ -3,7 +3,7 @@
 
 use provider_api::{
     CreateRequest, Error, FailureClass, LeftBehind, Ownership, ProviderId, StateKind,
-    profile::{CreateReturn, Delivery},
+    profile::{CreateReturn, Delivery, SecondaryResources},
 };
 
 use super::{
@@ -172,7 +172,6 @@ impl Making<'_> {
     /// Makes the parts that the cloud does not make by itself. They come first, named after the instance, so that
     /// whatever happens next they can be told to be its own.
     async fn put_parts(&mut self) -> Result<(), Error> {
-        use provider_api::profile::SecondaryResources;
         let provider = self.provider;
         if provider.profile.secondary_resources != SecondaryResources::Explicit {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::IpAddr};
 
-use provider_api::{Error, Instance, LeftBehind, Ownership, ProviderId, profile::IpSource};
+use provider_api::{Error, Instance, LeftBehind, Ownership, ProviderId, StateKind, profile::IpSource};
 
 use super::{
     backend::Backend,
@@ -99,7 +99,7 @@ impl MemoryProvider {
         if self.profile.ip_source == IpSource::AssignedAtCreate {
             return Ok(self.addresses.pick(described.addresses.iter().copied()));
         }
-        if described.deleting || state::kind(&described.state) != provider_api::StateKind::Running {
+        if described.deleting || state::kind(&described.state) != StateKind::Running {
             return Ok(None);
         }
         let sightings = tolerate(backend.addresses(zone, &described.key).await, &[Meaning::Absent])?;

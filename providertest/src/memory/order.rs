@@ -3,7 +3,7 @@
 
 use provider_api::{
     CreateRequest, Error, LeftBehind, Name,
-    profile::{Delivery, PlacementField},
+    profile::{Delivery, PlacementField, SecondaryResources},
 };
 
 use super::{
@@ -126,7 +126,6 @@ impl MemoryProvider {
 
     /// The parts that an instance has.
     pub(super) fn part_kinds(&self) -> &'static [&'static str] {
-        use provider_api::profile::SecondaryResources;
         match self.profile.secondary_resources {
             SecondaryResources::None => &[],
             SecondaryResources::Cascade => &[DISK],

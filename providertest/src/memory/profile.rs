@@ -5,8 +5,8 @@ use std::time::Duration;
 use provider_api::{
     BoundedWait, CallBudget, CallKind, Profile, StateKind,
     profile::{
-        AsyncOp, ClientKind, CreateReturn, CredentialsFrom, DeleteReturn, IpSource, Mobility, PlacementField,
-        PrimaryKey, SecondaryResources, WatchSupport,
+        AsyncOp, ClientKind, CreateReturn, CredentialsFrom, DeleteReturn, GcMark, IpSource, ListPartial,
+        Mobility, PlacementField, PrimaryKey, SecondaryResources, WatchSupport,
     },
 };
 
@@ -49,12 +49,12 @@ pub(super) fn has_parts(profile: &Profile) -> bool {
 
 /// How many zones there are: several only where a request can name one.
 pub(super) fn zone_count(profile: &Profile) -> usize {
-    let one = profile.list_partial == provider_api::profile::ListPartial::NotApplicable
+    let one = profile.list_partial == ListPartial::NotApplicable
         || !profile.placement.contains(&PlacementField::Zone);
     if one { 1 } else { 3 }
 }
 
-/// The call that makes an instance: the only kind that can be refused for want of quota.
+/// The kinds of calls that a provider of this profile makes, and no others.
 fn calls(profile: &Profile) -> Vec<CallKind> {
     let explicit = profile.secondary_resources == SecondaryResources::Explicit;
     let makes: &[CallKind] = match profile.visible_placeholder {
@@ -100,7 +100,7 @@ fn call_budget(profile: &Profile) -> CallBudget {
         // Look, remove, look again; then list the parts and remove each.
         delete: 3 + yes(moves) + 2 * yes(explicit) + yes(has_parts(profile)) * if moves { zones } else { 1 },
         list: 1,
-        list_each: yes(profile.gc_mark == provider_api::profile::GcMark::WrittenMetadata),
+        list_each: yes(profile.gc_mark == GcMark::WrittenMetadata),
         check: 1,
     }
 }

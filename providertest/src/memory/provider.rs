@@ -5,7 +5,7 @@ use std::{future::Future, sync::Arc};
 use async_trait::async_trait;
 use provider_api::{
     AddressPolicy, Budgets, Built, Context, CreateRequest, Deleted, Error, Gate, GetError, Identity,
-    ImageRules, Instance, LeftBehind, Listing, Operation, Profile, Provider, ProviderId, ProviderName,
+    ImageRules, Instance, LeftBehind, Listing, Name, Operation, Profile, Provider, ProviderId, ProviderName,
     Scrubber, Seam,
     config::Shared,
     profile::{Timeouts, WatchSupport},
@@ -127,7 +127,7 @@ impl MemoryProvider {
     }
 
     /// Writes the id of what stands in `zone` under `key`.
-    pub(super) fn id(&self, zone: &str, key: &str, name: &provider_api::Name) -> ProviderId {
+    pub(super) fn id(&self, zone: &str, key: &str, name: &Name) -> ProviderId {
         Id::write(&self.profile, zone, key, name)
             .expect("zones are read as usable segments, and keys are names and numbers")
     }

@@ -7,7 +7,7 @@ use futures::{
     StreamExt,
     stream::{self, BoxStream},
 };
-use provider_api::{Hint, Ownership, Watch};
+use provider_api::{Hint, Name, Ownership, Watch};
 
 use super::{cloud::Event, mark, provider::MemoryProvider};
 
@@ -52,6 +52,6 @@ async fn next(provider: &MemoryProvider, events: Option<Events>) -> (Hint, Event
 fn changed(provider: &MemoryProvider, event: &Event) -> Option<Hint> {
     let owner = mark::owner_of(&event.name, &event.marks, &provider.identity);
     let Ownership::Ours(mark) = owner else { return None };
-    let name = provider_api::Name::from_uid(&mark.uid);
+    let name = Name::from_uid(&mark.uid);
     Some(Hint::Changed(provider.id(&event.zone, &event.key, &name)))
 }

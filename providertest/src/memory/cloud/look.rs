@@ -1,9 +1,11 @@
 //! How an instance looks from outside: its native state, what is said about it, and its addresses.
 
+use std::net::Ipv4Addr;
+
 use provider_api::profile::IpSource;
 
 use super::{
-    Content, Described, Row, Sighting,
+    Content, Described, Row, Sighting, Source,
     store::{Record, Refused, Store},
 };
 
@@ -73,9 +75,9 @@ impl Store {
         });
         // A bridge of the guest's own, for the containers that run in it.
         let bridge = Sighting {
-            source: super::Source::Agent,
+            source: Source::Agent,
             mac: "02:42:00:00:00:01".to_owned(),
-            address: std::net::Ipv4Addr::new(172, 17, 0, 1).into(),
+            address: Ipv4Addr::new(172, 17, 0, 1).into(),
         };
         let mut sightings: Vec<_> = own.chain(up.then_some(bridge)).collect();
         sightings.sort_by_key(|sighting| std::cmp::Reverse(sighting.source));
