@@ -11,6 +11,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError},
 };
 
+use provider_api::OperationId;
 use tracing::{
     Event as RawEvent, Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -44,6 +45,8 @@ pub struct Event {
     pub fields: Vec<(String, String)>,
     /// The spans that it stands in, outermost first, as places in [`Captured::spans`].
     pub spans: Vec<usize>,
+    /// The operation that wrote it; none for what a library's own task or the fake wrote meanwhile.
+    pub operation: Option<OperationId>,
 }
 
 /// One span.
@@ -264,7 +267,8 @@ impl<S: Subscriber + for<'l> tracing_subscriber::registry::LookupSpan<'l>> Layer
             let spans = within.iter().filter_map(|id| state.places.get(id)).copied().collect();
             let Fields { message, fields } = fields;
             let (level, target) = (*metadata.level(), metadata.target());
-            state.captured.events.push(Event { level, target, message, fields, spans });
+            let operation = provider_api::current_operation();
+            state.captured.events.push(Event { level, target, message, fields, spans, operation });
         });
     }
 

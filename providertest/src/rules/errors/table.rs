@@ -95,6 +95,8 @@ pub(super) async fn judge(w: &mut World, plan: &FaultPlan) -> Checked {
     }
     match outcome {
         Outcome::Done if native.tolerated_by.contains(&act.operation()) => Ok(()),
+        // The instance that a repeated create asks for stands, whatever the call says (create.idempotent).
+        Outcome::Done if act == Act::CreateAgain => Ok(()),
         // Something it asks about is gone: where that is not the instance itself, it can go on.
         Outcome::Done if class == Class::NotFound => Ok(()),
         Outcome::Done => broken!("{act} answered as if all were well, though every {kind} was answered {id}"),

@@ -196,7 +196,8 @@ pub(super) async fn ids_on_lines(w: &mut World) -> Checked {
     for visit in tour(w, &built).await? {
         hold!(!visit.captured.events.is_empty(), "{visit} wrote no line");
         let operation = format!("provider.{}", visit.operation);
-        for event in &visit.captured.events {
+        // Only what the operation itself writes; a client's own task may speak too.
+        for event in visit.captured.events.iter().filter(|event| event.operation.is_some()) {
             let root = event.spans.first().map(|place| &visit.captured.spans[*place]);
             let Some(root) = root else {
                 broken!("{visit} wrote a line outside of any span: {}", told(event))
