@@ -71,6 +71,10 @@ impl Outcome {
         Self::of(Err(Stop::Error(text)))
     }
 
+    pub(super) fn blocked(text: String) -> Self {
+        Self::of(Err(Stop::Blocked(text)))
+    }
+
     pub(super) fn is_red(&self) -> bool {
         matches!(self.result, Err(Stop::Broken(_) | Stop::Error(_)))
     }
@@ -238,8 +242,11 @@ fn judge(world: &World, kind: &Kind, plans: &[FaultPlan]) -> Checked {
             format!("the provider dropped {in_transit} of its own calls before the backend had read them");
         return Err(Stop::Error(text));
     }
-    if matches!(kind, Kind::Plans) && plans.is_empty() && world.is_fake() {
-        return Err(Stop::Error("the dry run made no call, so the sweep has nothing to break".into()));
+    if matches!(kind, Kind::Plans) && plans.is_empty() {
+        return Err(match world.is_fake() {
+            true => Stop::Error("the dry run made no call, so the sweep has nothing to break".into()),
+            false => Stop::Blocked("no call to the real backend passes a wire that could break it".into()),
+        });
     }
     Ok(())
 }

@@ -216,6 +216,10 @@ impl Run<'_> {
                 Some(plan) => Kind::Planned(0, plan.clone()),
                 None => Kind::Plans,
             },
+            (false, Check::Model(_), _) if self.options.backend == BackendKind::Real => {
+                let text = "a real backend has neither the faults of the sequences nor their time";
+                return self.settled(setup_at, rule_at, Outcome::blocked(text.into()));
+            }
             (false, Check::Model(_), _) => match &self.options.plan {
                 Some(plan) => Kind::Planned(0, plan.clone()),
                 None => return sequences(setup_at, rule_at),

@@ -207,8 +207,9 @@ impl Act {
 
 /// The native state of an instance that stands still.
 fn stopped(w: &World) -> Option<&'static str> {
-    let states = &w.profile().native_states;
-    states.iter().find(|row| row.shown == Shown::State(StateKind::Stopped)).map(|row| row.native)
+    // Where create starts nothing anew, a create of what stands still is one of what stands.
+    let mut states = w.profile().native_states.iter().filter(|row| row.started);
+    states.find(|row| row.shown == Shown::State(StateKind::Stopped)).map(|row| row.native)
 }
 
 fn of<T>(result: Result<T, Error>) -> Outcome {

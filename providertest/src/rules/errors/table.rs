@@ -18,6 +18,7 @@ use crate::{
 
 /// One plan for each act, kind of call and error.
 pub(super) async fn plans(w: &mut World) -> Checked<Vec<FaultPlan>> {
+    w.only_on_a_fake("be made to answer with what its catalogue lists")?;
     let catalogue = w.setup().catalogue;
     let mut plans = Vec::new();
     let mut provoked = BTreeSet::new();

@@ -123,6 +123,7 @@ pub(super) async fn outage<T>(w: &World, work: impl AsyncFnOnce(&World) -> Check
 }
 
 pub(super) async fn source_chain(w: &mut World) -> Checked {
+    w.only_on_a_fake("be made to answer with what its catalogue lists")?;
     for act in [Act::Create, Act::Get, Act::Delete] {
         let told = |native: &NativeError| {
             native.shows == Shows::Answer
@@ -186,6 +187,7 @@ async fn first(
 }
 
 pub(super) async fn retry_after_kept(w: &mut World) -> Checked {
+    w.only_on_a_fake("be made to answer with what its catalogue lists")?;
     let catalogue = w.setup().catalogue;
     let hinted = |native: &NativeError| hint(native).is_some() && native.shows == Shows::Answer;
     let mut seen = 0;
