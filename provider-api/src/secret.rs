@@ -44,8 +44,8 @@ impl fmt::Debug for Secret {
 
 /// Replaces secrets in a text that a backend or a library wrote.
 ///
-/// It knows a secret as a whole, each of its lines of 6 or more characters, both as JSON quotes them, and the base64 of
-/// the whole, also inside the base64 of something longer. A backend that quotes a cut-off part of a payload is not
+/// It knows a secret as a whole, each of its lines of 6 or more characters, both as JSON and as URLs quote them, and the
+/// base64 of the whole, with and without the space around it, also inside the base64 of something longer. A backend that quotes a cut-off part of a payload is not
 /// helped by that: for calls that carry a payload only code and reason go on (`create.hides-secrets`).
 ///
 /// ```
@@ -72,9 +72,13 @@ impl Scrubber {
         for text in whole.lines().map(str::trim).chain([&*whole]).filter(long_enough) {
             let quoted = serde_json::Value::from(text).to_string();
             needles.push(quoted[1..quoted.len() - 1].to_owned());
+            needles.push(percent_encoded(text));
             needles.push(text.to_owned());
         }
-        if secret.len() >= Self::SHORTEST {
+        // A file ends with a line break that the header made from it does not have.
+        for secret in
+            [secret, secret.trim_ascii()].into_iter().filter(|secret| secret.len() >= Self::SHORTEST)
+        {
             needles
                 .extend([BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD].map(|base| base.encode(secret)));
             needles.extend((0..3).flat_map(|offset| inside_base64(secret, offset)));
@@ -95,6 +99,19 @@ impl Scrubber {
         }
         text
     }
+}
+
+/// The text as it stands in a query or in a form.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
+            _ if byte.is_ascii_alphanumeric() => encoded.push(byte.into()),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 /// What base64 makes of a secret that starts `offset` bytes into a group of three: the characters that do not depend on
@@ -165,5 +182,16 @@ mod tests {
             assert!(!clean.contains("hunter2") && !clean.contains("swordfish"), "{clean}");
             assert!(clean.contains(Scrubber::MARK));
         }
+    }
+
+    #[test]
+    fn a_secret_from_a_file_is_known_in_headers_and_urls() {
+        let mut scrubber = Scrubber::default();
+        scrubber.hide(b"p@ss word&more\n");
+        for user in ["u", "us", "use"] {
+            let header = BASE64.encode(format!("{user}:p@ss word&more").as_bytes());
+            assert!(scrubber.scrub(&header).contains(Scrubber::MARK), "{header}");
+        }
+        assert_eq!(scrubber.scrub("?password=p%40ss%20word%26more&x=1"), "?password=[redacted]&x=1");
     }
 }

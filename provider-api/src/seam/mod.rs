@@ -114,8 +114,9 @@ impl Seam {
         if let Some(tracker) = &tracker {
             tracker.begin_closure(call);
         }
+        // A runtime that shuts down drops the closure unrun, and that is its end too.
+        let ended = Ended { tracker, call };
         self.context.spawner.spawn_blocking(Box::new(move || {
-            let ended = Ended { tracker, call };
             let result = run_in_call(operation, call, work);
             // Nobody waits for the result of a dropped call.
             let _ = send.send(result);
