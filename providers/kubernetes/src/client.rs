@@ -10,7 +10,7 @@ use std::{
 use http::header::{HeaderValue, RETRY_AFTER, USER_AGENT};
 use http_body_util::{BodyExt, Limited};
 use kube::client::{Body, ClientBuilder};
-use provider_api::{CallId, Seam, current_call};
+use provider_api::{CallId, Scrubber, Seam, current_call};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -47,11 +47,14 @@ struct Current {
     files: Vec<std::path::PathBuf>,
     fingerprint: Fingerprint,
     client: kube::Client,
+    scrubber: Arc<Scrubber>,
 }
 
 /// A client whose credentials are those of this moment.
 pub(crate) struct Ready {
     client: kube::Client,
+    /// Knows what every request carries in its header: something on the way may quote that back.
+    scrubber: Arc<Scrubber>,
     tracked: bool,
 }
 
@@ -81,10 +84,16 @@ impl Connection {
     /// A client with the credentials of this moment: the files are read, and where they changed it is a new client.
     pub(crate) async fn ready(&self, seam: &Seam) -> Result<Ready, ApiError> {
         let (target, dial, current) = match &self.source {
-            Source::Given(client) => return Ok(Ready { client: client.clone(), tracked: self.tracked }),
+            Source::Given(client) => {
+                return Ok(Ready { client: client.clone(), scrubber: Arc::default(), tracked: self.tracked });
+            }
             Source::Files { target, dial, current } => (target, dial, current),
         };
-        let ready = |client: &kube::Client| Ready { client: client.clone(), tracked: self.tracked };
+        let ready = |current: &Current| Ready {
+            client: current.client.clone(),
+            scrubber: Arc::clone(&current.scrubber),
+            tracked: self.tracked,
+        };
         let known = lock(current).as_ref().map(|known| (known.files.clone(), known.fingerprint));
         if let Some((files, before)) = known {
             let now =
@@ -92,13 +101,13 @@ impl Connection {
             if let Some(known) =
                 lock(current).as_ref().filter(|known| now == before && known.fingerprint == now)
             {
-                return Ok(ready(&known.client));
+                return Ok(ready(known));
             }
         }
         let target = target.clone();
         let material = seam.local(move || credentials::load(&target)).await.map_err(ApiError::Credentials)?;
         let made = make(material, dial)?;
-        let fresh = ready(&made.client);
+        let fresh = ready(&made);
         *lock(current) = Some(made);
         Ok(fresh)
     }
@@ -130,20 +139,22 @@ impl Ready {
             return serde_json::from_slice(&body).map_err(|error| ApiError::unreadable(&error));
         }
         let hint = parts.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let refusal = Refusal::read(parts.status.as_u16(), &body, hint.map(Duration::from_secs));
+        // An intermediary that is no API server may answer with the request's own headers.
+        let body = self.scrubber.scrub(&String::from_utf8_lossy(&body));
+        let refusal = Refusal::read(parts.status.as_u16(), body.as_bytes(), hint.map(Duration::from_secs));
         Err(ApiError::Refused(Box::new(refusal)))
     }
 }
 
 fn make(material: Material, dial: &Dial) -> Result<Current, ApiError> {
-    let Material { mut config, files, fingerprint } = material;
+    let Material { mut config, files, fingerprint, scrubber } = material;
     // Every wait is the seam's: no retries, no timers of the client's own. Budgets are per call.
     config.default_retry = false;
     config.connect_timeout = None;
     config.read_timeout = None;
     config.write_timeout = None;
     let client = dial(config).map_err(|error| ApiError::unusable(&error))?;
-    Ok(Current { files, fingerprint, client })
+    Ok(Current { files, fingerprint, client, scrubber: Arc::new(scrubber) })
 }
 
 fn lock(current: &Mutex<Option<Current>>) -> std::sync::MutexGuard<'_, Option<Current>> {

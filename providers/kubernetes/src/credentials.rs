@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64;
 use kube::config::{AuthInfo, Kubeconfig};
-use provider_api::{CredentialFile, Error, Secret, reasons};
+use provider_api::{CredentialFile, Error, Scrubber, Secret, reasons};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -21,6 +21,8 @@ pub(crate) struct Material {
     pub(crate) config: kube::Config,
     pub(crate) files: Vec<PathBuf>,
     pub(crate) fingerprint: Fingerprint,
+    /// Knows the token and the password that requests carry.
+    pub(crate) scrubber: Scrubber,
 }
 
 /// Reads the files and says whether they are the same as before.
@@ -68,7 +70,7 @@ fn in_cluster(folder: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Re
         serde_json::from_value(kubeconfig).map_err(|_| unusable("the service account cannot be used"))?;
     let config = kube::Config::try_from(kubeconfig)
         .map_err(|_| unusable(format!("the CA in {} cannot be used", files[1].display())))?;
-    Ok(Material { config, files, fingerprint })
+    Ok(Material { scrubber: scrubber(&config), config, files, fingerprint })
 }
 
 fn from_kubeconfig(path: &Path, context: Option<&str>) -> Result<Material, Error> {
@@ -104,7 +106,7 @@ fn from_kubeconfig(path: &Path, context: Option<&str>) -> Result<Material, Error
     let config = kube::Config::try_from(kubeconfig).map_err(|_| {
         bad(&format!("has a context {name} that cannot be used: check its server and its CA"))
     })?;
-    Ok(Material { config, files, fingerprint })
+    Ok(Material { scrubber: scrubber(&config), config, files, fingerprint })
 }
 
 /// Puts the token itself in place of its file, which the library would read by a timer of its own.
@@ -118,6 +120,17 @@ fn inline_token(user: &mut AuthInfo) -> Result<(), Error> {
         user.token = read.token;
     }
     Ok(())
+}
+
+/// Learns what the header of every request will carry.
+fn scrubber(config: &kube::Config) -> Scrubber {
+    let mut scrubber = Scrubber::default();
+    // The library shows its secrets when it writes a kubeconfig, and only then.
+    let shown = serde_json::to_value(&config.auth_info).unwrap_or_default();
+    for secret in ["token", "password"].into_iter().filter_map(|key| shown.get(key)?.as_str()) {
+        scrubber.hide(secret.as_bytes());
+    }
+    scrubber
 }
 
 fn text(bytes: &Secret, path: &Path) -> Result<String, Error> {
@@ -148,8 +161,9 @@ mod tests {
     #[test]
     fn a_new_token_is_a_new_fingerprint() {
         let folder = tempfile::tempdir().unwrap();
-        let path = kubeconfig(folder.path(), "first");
+        let path = kubeconfig(folder.path(), "the-first");
         let material = from_kubeconfig(&path, None).unwrap();
+        assert_eq!(material.scrubber.scrub("Bearer the-first"), "Bearer [redacted]");
         assert_eq!(material.files, [path, folder.path().join("token")]);
         assert!(material.config.auth_info.token_file.is_none());
         assert_eq!(fingerprint(&material.files).unwrap(), material.fingerprint);
@@ -183,10 +197,11 @@ mod tests {
         };
         assert_eq!(in_cluster(folder.path(), &|_| None).err().unwrap().class(), FailureClass::Permanent);
         assert_eq!(in_cluster(folder.path(), &environment).err().unwrap().class(), FailureClass::Transient);
-        std::fs::write(folder.path().join("token"), "t\n").unwrap();
+        std::fs::write(folder.path().join("token"), "swordfish\n").unwrap();
         std::fs::write(folder.path().join("ca.crt"), "").unwrap();
         let material = in_cluster(folder.path(), &environment).unwrap();
         assert_eq!(material.config.cluster_url.to_string(), "https://[fd00::1]:443/");
         assert!(material.config.auth_info.token.is_some());
+        assert_eq!(material.scrubber.scrub("Bearer swordfish"), "Bearer [redacted]");
     }
 }
