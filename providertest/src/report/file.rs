@@ -1,6 +1,7 @@
 //! Puts a report into a file: whole or not at all.
 
 use std::{
+    borrow::Cow,
     fs::{self, File, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -19,17 +20,45 @@ pub struct Unwritable {
 /// # Errors
 /// [`Unwritable`] when it cannot.
 pub fn check(path: &Path) -> Result<(), Unwritable> {
+    if is_special(path) {
+        return open_special(path).map(drop);
+    }
+    let path = &*followed(path);
     let (partial, file) = begin(path)?;
     drop(file);
     fs::remove_file(&partial).map_err(|source| Unwritable { path: path.to_owned(), source })
 }
 
-/// Writes a file whole or not at all: beside it first, then in its place.
+/// Writes a file whole or not at all: beside it first, then in its place. A device or a pipe is written to as it
+/// stands.
 ///
 /// # Errors
 /// [`Unwritable`] when the folder is missing, the disk is full, or the path is not a file's.
 pub fn write(path: &Path, text: &str) -> Result<(), Unwritable> {
-    write_with(path, |file| file.write_all(text.as_bytes()))
+    if is_special(path) {
+        let written = open_special(path)?.write_all(text.as_bytes());
+        return written.map_err(|source| Unwritable { path: path.to_owned(), source });
+    }
+    write_with(&followed(path), |file| file.write_all(text.as_bytes()))
+}
+
+/// Whether a device, a pipe or a socket stands there: `/dev/stdout` or `/dev/null`. To put a file in its place would
+/// take it away from everybody else.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir())
+}
+
+fn open_special(path: &Path) -> Result<File, Unwritable> {
+    let file = OpenOptions::new().write(true).open(path);
+    file.map_err(|source| Unwritable { path: path.to_owned(), source })
+}
+
+/// The file that a link names: it is that one's text that is replaced, not the link.
+fn followed(path: &Path) -> Cow<'_, Path> {
+    match fs::symlink_metadata(path) {
+        Ok(there) if there.is_symlink() => fs::canonicalize(path).map_or(Cow::Borrowed(path), Cow::Owned),
+        _ => Cow::Borrowed(path),
+    }
 }
 
 fn write_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Unwritable> {
@@ -94,6 +123,35 @@ mod tests {
         assert!(error.contains("report.json cannot be written: no storage space"), "{error}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(names(folder.path()), ["report.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_stays_a_device_and_a_link_a_link() {
+        use std::os::unix::fs::{FileTypeExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let null = folder.path().join("null");
+        symlink("/dev/null", &null).unwrap();
+        check(&null).unwrap();
+        write(&null, "x").unwrap();
+        assert!(fs::symlink_metadata(&null).unwrap().is_symlink());
+        assert!(fs::metadata(&null).unwrap().file_type().is_char_device());
+
+        let (link, file) = (folder.path().join("latest.json"), folder.path().join("report.json"));
+        fs::write(&file, "old").unwrap();
+        symlink("report.json", &link).unwrap();
+        check(&link).unwrap();
+        write(&link, "new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_device_is_said() {
+        let full = Path::new("/dev/full");
+        check(full).unwrap();
+        assert!(write(full, "x").unwrap_err().to_string().contains("/dev/full cannot be written"));
     }
 
     #[test]

@@ -128,11 +128,14 @@ pub(super) fn counts(rules: &[RuleReport]) -> BTreeMap<Status, usize> {
 
 /// The verdict over one setup.
 pub(super) fn verdict(rules: &[RuleReport], options: &Options) -> Verdict {
-    let ran = rules.iter().filter(|rule| rule.cases > 0).count();
+    // What was blocked was begun and not checked; what the compiler holds was not run.
+    let checked = |rule: &&RuleReport| rule.cases > 0 && rule.status != Status::Blocked;
+    let ran = rules.iter().filter(checked).count();
     let count = |status| rules.iter().filter(|rule| rule.status == status).count();
+    let nothing_ran = ran == 0 || options.complete && ran == count(Status::ByType);
     let red = count(Status::Fail) + count(Status::Error);
     let must = |status| rules.iter().any(|rule| rule.level == Level::Must && rule.status == status);
-    if ran == 0 || red > 0 || must(Status::Waived) {
+    if nothing_ran || red > 0 || must(Status::Waived) {
         return Verdict::NotConformant;
     }
     match (options.backend, options.complete) {
@@ -152,4 +155,35 @@ pub(super) fn overall<'v>(verdicts: impl Iterator<Item = &'v Verdict>) -> Verdic
         Verdict::NotConformant => usize::MAX,
     };
     verdicts.max_by_key(|verdict| rank(verdict)).cloned().unwrap_or(Verdict::NotConformant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::rule;
+
+    fn real() -> Options {
+        Options { backend: BackendKind::Real, ..Options::all() }
+    }
+
+    #[test]
+    fn a_run_in_which_everything_was_blocked_has_checked_nothing() {
+        let blocked = || rule("create.idempotent", Status::Blocked);
+        let by_type = || rule("errors.one-class", Status::ByType);
+        for options in [real(), Options { complete: false, ..real() }, Options::all()] {
+            assert_eq!(verdict(&[blocked(), blocked()], &options), Verdict::NotConformant);
+        }
+        assert_eq!(verdict(&[blocked(), by_type()], &real()), Verdict::NotConformant);
+        let pass = rule("get.read-only", Status::Pass);
+        assert_eq!(verdict(&[blocked(), pass], &real()), Verdict::NoViolationFound { blocked: 1 });
+    }
+
+    #[test]
+    fn what_was_blocked_is_not_counted_as_checked() {
+        let mut blocked = rule("create.idempotent", Status::Blocked);
+        blocked.level = Level::Should;
+        let part = Options { complete: false, ..Options::all() };
+        let rules = [blocked, rule("get.read-only", Status::Pass)];
+        assert_eq!(verdict(&rules, &part), Verdict::PartHolds { ran: 1 });
+    }
 }
