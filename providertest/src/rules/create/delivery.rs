@@ -46,11 +46,14 @@ async fn delivers_cloud_init(w: &mut World) -> Checked {
         w.creates(&request).await?;
         exact(w, &request).await?;
     }
-    let mut request = w.request();
-    request.cloud_init = Secret::new([request.cloud_init.reveal(), b"\n# \xff\xfe not UTF-8\n"].concat());
-    // A backend that cannot hold it may be the reason to refuse, never one to deliver something else.
-    if w.create(&request).await?.is_ok() {
-        exact(w, &request).await?;
+    let long = "# more than some backends take\n".repeat(1_000);
+    for tail in [b"\n# \xff\xfe not UTF-8\n".as_slice(), long.as_bytes()] {
+        let mut request = w.request();
+        request.cloud_init = Secret::new([request.cloud_init.reveal(), tail].concat());
+        // A backend that cannot hold it may be the reason to refuse, never one to deliver something else.
+        if w.create(&request).await?.is_ok() {
+            exact(w, &request).await?;
+        }
     }
     Ok(())
 }

@@ -30,10 +30,12 @@ async fn leaves_foreign_alone(w: &mut World) -> Checked {
     let elsewhere = w.other_installation()?;
     let other_uid = w.uid();
     let ours = w.identity().installation.clone();
-    let cases: [(&str, fn(Planted) -> Planted, bool, bool); 4] = [
+    let cases: [(&str, fn(Planted) -> Planted, bool, bool); 6] = [
         ("another installation's instance", |planted| planted, true, false),
         ("an instance with another owner's mark", |planted| planted, false, true),
         ("an instance with half a mark", half_marked, true, true),
+        ("an instance with an empty uid in its mark", without_owner, true, true),
+        ("an instance of an installation whose identity begins as ours", alike, true, true),
         ("an unmarked instance", unmarked, true, true),
     ];
     for (what, change, own_uid, own_installation) in cases {
@@ -51,6 +53,18 @@ async fn leaves_foreign_alone(w: &mut World) -> Checked {
 
 fn half_marked(mut planted: Planted) -> Planted {
     planted.marks.remove(provider_api::mark::INSTALLATION);
+    planted
+}
+
+fn without_owner(mut planted: Planted) -> Planted {
+    planted.marks.insert(provider_api::mark::UID.into(), String::new());
+    planted
+}
+
+fn alike(mut planted: Planted) -> Planted {
+    if let Some(installation) = planted.marks.get_mut(provider_api::mark::INSTALLATION) {
+        installation.push('x');
+    }
     planted
 }
 

@@ -102,12 +102,18 @@ async fn gone_means_gone(w: &mut World) -> Checked {
     let (request, id, _) = w.running().await?;
     w.hand().begin_deletion(&request.name).await?;
     w.catch_up().await;
-    let answer = w.delete(&id).await?;
-    let stands = !w.instances(&request.name).await?.is_empty();
-    hold!(
-        !stands || answer != Ok(Deleted::Gone),
-        "{id} stands and is being deleted, and delete answered Gone"
-    );
+    for _ in 0..if w.is_fake() { 2 } else { 1 } {
+        let answer = w.delete(&id).await?;
+        let stands = !w.instances(&request.name).await?.is_empty();
+        hold!(
+            !stands || answer != Ok(Deleted::Gone),
+            "{id} stands and is being deleted, and delete answered Gone"
+        );
+        if w.is_fake() {
+            // It hangs, and no provider may lose patience with it.
+            w.pass(Duration::from_secs(4 * 3_600)).await;
+        }
+    }
     w.hand().finish_deletion(&request.name).await?;
     until_gone(w, &request, &id).await
 }

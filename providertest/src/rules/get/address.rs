@@ -63,6 +63,17 @@ async fn own_address(w: &mut World) -> Checked {
         state == State::Running { address: own },
         "among {all:?}, most trusted first, {own} is the instance's own, but get {id} answered {state:?}"
     );
+    // An address may change while the instance lives, after a reboot say.
+    let new = parsed("203.0.113.9");
+    w.restart(&Tweaks::common("addressRanges", json!([format!("{own}/32"), "203.0.113.0/24"])))?;
+    for now in [own, new] {
+        let state = with(w, &request.name, &id, &[now]).await?;
+        hold!(
+            state == State::Running { address: now },
+            "{} has the address {now} now, but get {id} answered {state:?}",
+            request.name
+        );
+    }
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! What get answers while an instance is deleted, and after.
 
+use std::time::Duration;
+
 use futures::FutureExt;
 use provider_api::{Deleted, GetError, Profile, State, profile::DeleteReturn};
 
@@ -70,6 +72,10 @@ async fn visible_while_deleting(w: &mut World) -> Checked {
     begin_deletion(w, &request.name).await?;
     let instance = w.gets(&id).await?;
     w.is_of(&instance, &request, &id)?;
+    if hangs_on(w, &request.name).await? {
+        let instance = w.gets(&id).await?;
+        w.is_of(&instance, &request, &id)?;
+    }
     w.restart(&Tweaks::default())?;
     let instance = w.gets(&id).await?;
     w.is_of(&instance, &request, &id)?;
@@ -92,15 +98,33 @@ pub(super) const DELETING_IS_NOT_RUNNING: Rule = Rule {
 async fn deleting_is_not_running(w: &mut World) -> Checked {
     let (request, id, _) = w.running().await?;
     begin_deletion(w, &request.name).await?;
-    let instance = w.gets(&id).await?;
-    hold!(
-        !matches!(instance.state, State::Running { .. }),
-        "the backend shows that {} is being deleted, but get {id} answered {:?}",
-        request.name,
-        instance.state
-    );
+    for still in ["", " still"] {
+        let instance = w.gets(&id).await?;
+        hold!(
+            !matches!(instance.state, State::Running { .. }),
+            "the backend{still} shows that {} is being deleted, but get {id} answered {:?}",
+            request.name,
+            instance.state
+        );
+        if !hangs_on(w, &request.name).await? {
+            break;
+        }
+    }
     Ok(())
 }
+
+/// A deletion that hangs: no provider may lose patience with it. Says whether it does so for this long, which only a
+/// fake can do.
+async fn hangs_on(w: &World, name: &provider_api::Name) -> Checked<bool> {
+    if !w.is_fake() {
+        return Ok(false);
+    }
+    w.pass(HANGS).await;
+    Ok(w.instances(name).await?.iter().any(|thing| thing.deleting))
+}
+
+/// Longer than any patience that a provider might think of.
+const HANGS: Duration = Duration::from_secs(4 * 3_600);
 
 /// Begins a deletion by another hand; the observer must see it.
 async fn begin_deletion(w: &World, name: &provider_api::Name) -> Checked {

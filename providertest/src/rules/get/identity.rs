@@ -30,6 +30,15 @@ async fn reads_back(w: &mut World) -> Checked {
     let first = w.gets(&id).await?;
     w.is_of(&first, &request, &id)?;
     w.wait_a_while().await;
+    // Creating again makes nothing younger.
+    w.creates(&request).await?;
+    let again = w.gets(&id).await?;
+    hold!(
+        again.created_at == first.created_at,
+        "get {id} first said that the instance was made at {:?}, and after another create at {:?}",
+        first.created_at,
+        again.created_at
+    );
     w.restart(&Tweaks::default())?;
     let later = w.gets(&id).await?;
     w.is_of(&later, &request, &id)?;

@@ -37,16 +37,21 @@ async fn only_managed(w: &mut World) -> Checked {
         partly.marks.remove(without);
         w.hand().plant(&partly).await?;
     }
-    let uid = w.uid();
-    let mut off = w.marked(Name::from_uid(&uid).as_str(), &uid, &ids);
-    off.marks.insert(mark::MANAGED.into(), "false".into());
-    w.hand().plant(&off).await?;
+    // Each has all three, one of them with a value that does not count.
+    let values =
+        [(mark::MANAGED, "false"), (mark::MANAGED, "True"), (mark::UID, ""), (mark::INSTALLATION, "")];
+    for (key, value) in values {
+        let uid = w.uid();
+        let mut off = w.marked(Name::from_uid(&uid).as_str(), &uid, &ids);
+        off.marks.insert(key.into(), value.into());
+        w.hand().plant(&off).await?;
+    }
     let uid = w.uid();
     let bare = Planted { marks: BTreeMap::new(), ..w.marked(Name::from_uid(&uid).as_str(), &uid, &ids) };
     w.hand().plant(&bare).await?;
     let foreign = Planted { name: format!("{}-by-hand", w.case().tag), ..bare };
     w.hand().plant(&foreign).await?;
-    only(w, &[&ours], "six instances without a whole mark stand beside it").await
+    only(w, &[&ours], "nine instances without a whole mark stand beside it").await
 }
 
 pub(super) const ONLY_THIS_INSTALLATION: Rule = Rule {
@@ -61,7 +66,7 @@ pub(super) const ONLY_THIS_INSTALLATION: Rule = Rule {
 };
 
 async fn only_this_installation(w: &mut World) -> Checked {
-    let (ours, _) = w.created().await?;
+    let (ours, _, _) = w.running().await?;
     let elsewhere = w.other_installation()?;
     let theirs = w.request();
     let other = w.build(&Tweaks { installation: Some(elsewhere.clone()), ..Tweaks::default() })?;
@@ -72,7 +77,12 @@ async fn only_this_installation(w: &mut World) -> Checked {
     let uid = w.uid();
     let planted = w.marked(Name::from_uid(&uid).as_str(), &uid, &elsewhere);
     w.hand().plant(&planted).await?;
-    only(w, &[&ours], "two instances of another installation stand beside it").await?;
+    // One whose identity begins as ours does.
+    let uid = w.uid();
+    let mut alike = w.marked(Name::from_uid(&uid).as_str(), &uid, &elsewhere);
+    alike.marks.insert(mark::INSTALLATION.into(), format!("{}x", w.identity().installation));
+    w.hand().plant(&alike).await?;
+    only(w, &[&ours], "three instances of other installations stand beside it").await?;
 
     let listing = w.alone(async { provider.list_by_tag().await }).await?;
     let listing =

@@ -120,6 +120,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "cuts-long-user-data",
+        does: "delivers the first 16 KiB of the user data",
+        breaks: "create.delivers-cloud-init",
+        provider: |built, _| meddle(built, delivering::CutsShort),
+        ..HONEST
+    },
+    Saboteur {
         name: "delivers-what-it-declares-ignored",
         does: "gives instances user data though its profile says that there is none",
         breaks: "create.delivers-cloud-init",

@@ -1,13 +1,14 @@
 //! Saboteurs that answer delete, or about deletions, wrongly.
 
 use std::{
-    collections::BTreeSet,
-    sync::{Mutex, MutexGuard, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use provider_api::{
-    CreateRequest, Deleted, Error, FailureClass, GetError, Instance, Provider, ProviderId, State,
+    Clock, CreateRequest, Deleted, Error, FailureClass, GetError, Instance, Provider, ProviderId, State,
 };
 
 use crate::saboteur::Meddler;
@@ -34,6 +35,29 @@ impl Meddler for NotTwice {
             open(&self.0).insert(id.to_string());
         }
         answer
+    }
+}
+
+/// Takes for done what takes long.
+pub(super) struct LosesPatience {
+    clock: Arc<dyn Clock>,
+    since: Mutex<BTreeMap<String, Duration>>,
+}
+
+impl LosesPatience {
+    pub(super) fn new(clock: &Arc<dyn Clock>) -> Self {
+        Self { clock: Arc::clone(clock), since: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Meddler for LosesPatience {
+    async fn delete(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Deleted, Error> {
+        let answer = honest.delete(id).await?;
+        let now = self.clock.monotonic();
+        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = *since.entry(id.to_string()).or_insert(now);
+        Ok(if now.saturating_sub(since) > Duration::from_secs(600) { Deleted::Gone } else { answer })
     }
 }
 

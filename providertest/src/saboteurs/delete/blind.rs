@@ -6,11 +6,29 @@ use std::{
 };
 
 use async_trait::async_trait;
+use provider_api::mark;
 
+use super::super::view::{Memory, View};
 use crate::memory::{
     At, Cloud,
     cloud::{Accepted, Answer, Described, NewInstance},
 };
+
+/// Takes an empty uid for that of the instance which it saw last under the name.
+#[derive(Default)]
+pub(super) struct EmptyIsAny(Memory<String>);
+
+impl View for EmptyIsAny {
+    fn show(&self, mut described: Described) -> Option<Described> {
+        if let Some(uid) = described.marks.get_mut(mark::UID) {
+            match self.0.get(&described.name) {
+                Some(known) if uid.is_empty() => *uid = known,
+                _ => self.0.put(&described.name, uid.clone()),
+            }
+        }
+        Some(described)
+    }
+}
 
 type Marks = BTreeMap<String, String>;
 

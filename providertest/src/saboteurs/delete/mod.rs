@@ -6,6 +6,7 @@ mod greedy;
 
 use std::sync::Arc;
 
+use super::view::seen_through;
 use crate::{
     memory,
     saboteur::{HONEST, Saboteur, meddle},
@@ -50,6 +51,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "takes-an-empty-owner-for-any",
+        does: "takes an instance whose mark has an empty uid for that of whoever asks",
+        breaks: "delete.leaves-foreign-alone",
+        cloud: |below| seen_through(below, blind::EmptyIsAny::default()),
+        ..HONEST
+    },
+    Saboteur {
         name: "takes-its-neighbours-along",
         does: "removes everything in the zone with the instance",
         breaks: "delete.keeps-shared",
@@ -91,6 +99,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         does: "submits a removal for every delete while one is in progress",
         breaks: "delete.repeat-while-deleting",
         cloud: |below| Arc::new(blind::SeesNoDeletion(below)),
+        ..HONEST
+    },
+    Saboteur {
+        name: "says-gone-when-it-takes-too-long",
+        does: "answers Gone once a deletion has been in progress for ten minutes",
+        breaks: "delete.gone-means-gone",
+        provider: |built, context| meddle(built, answering::LosesPatience::new(&context.clock)),
         ..HONEST
     },
     Saboteur {

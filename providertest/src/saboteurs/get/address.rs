@@ -2,12 +2,13 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use provider_api::{AddressPolicy, ProviderType, Registry};
+use async_trait::async_trait;
+use provider_api::{AddressPolicy, GetError, Instance, Provider, ProviderId, ProviderType, Registry, State};
 
-use super::super::view::{View, seen_through};
+use super::super::view::{Memory, View, seen_through};
 use crate::{
     memory::cloud::Described,
-    saboteur::{HONEST, Saboteur},
+    saboteur::{HONEST, Meddler, Saboteur, meddle},
 };
 
 pub(super) const SABOTEURS: &[Saboteur] = &[
@@ -16,6 +17,13 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         does: "makes a usable address of a link-local one",
         breaks: "get.own-address-only",
         cloud: |cloud| seen_through(cloud, LinkLocal),
+        ..HONEST
+    },
+    Saboteur {
+        name: "keeps-the-first-address",
+        does: "reports the address that an instance had first for as long as it lives",
+        breaks: "get.own-address-only",
+        provider: |built, _| meddle(built, KeepsTheFirst::default()),
         ..HONEST
     },
     Saboteur {
@@ -33,6 +41,20 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
 ];
+
+#[derive(Default)]
+struct KeepsTheFirst(Memory<IpAddr>);
+
+#[async_trait]
+impl Meddler for KeepsTheFirst {
+    async fn get(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Instance, GetError> {
+        let mut instance = honest.get(id).await?;
+        if let State::Running { address } = &mut instance.state {
+            *address = self.0.first(id.as_str(), *address);
+        }
+        Ok(instance)
+    }
+}
 
 struct LinkLocal;
 

@@ -34,6 +34,20 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "gives-a-hanging-deletion-up",
+        does: "answers NotFound once a deletion has been in progress for ten minutes",
+        breaks: "get.visible-while-deleting",
+        provider: |built, context| meddle(built, LosesPatience::new(&context.clock, false)),
+        ..HONEST
+    },
+    Saboteur {
+        name: "takes-a-hanging-deletion-back",
+        does: "reports an instance Running again once its deletion has been in progress for ten minutes",
+        breaks: "get.deleting-is-not-running",
+        provider: |built, context| meddle(built, LosesPatience::new(&context.clock, true)),
+        ..HONEST
+    },
+    Saboteur {
         name: "keeps-answers-over-its-own-deletes",
         does: "gives an answer out again for as long as a listing may be old, also after a delete of its own",
         breaks: "get.fresh-after-own-write",
@@ -117,6 +131,43 @@ impl Meddler for OverlooksDeletions {
     async fn delete(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Deleted, Error> {
         self.0.forget(id.as_str());
         honest.delete(id).await
+    }
+}
+
+/// Makes something else of a deletion that takes long.
+struct LosesPatience {
+    clock: Arc<dyn Clock>,
+    runs: bool,
+    since: Memory<Duration>,
+    addresses: Memory<IpAddr>,
+}
+
+impl LosesPatience {
+    const PATIENCE: Duration = Duration::from_secs(600);
+
+    fn new(clock: &Arc<dyn Clock>, runs: bool) -> Self {
+        Self { clock: Arc::clone(clock), runs, since: Memory::default(), addresses: Memory::default() }
+    }
+}
+
+#[async_trait]
+impl Meddler for LosesPatience {
+    async fn get(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Instance, GetError> {
+        let mut instance = honest.get(id).await?;
+        if let State::Running { address } = instance.state {
+            self.addresses.put(id.as_str(), address);
+        }
+        if !is_dying(&instance) {
+            return Ok(instance);
+        }
+        let now = self.clock.monotonic();
+        if now.saturating_sub(self.since.first(id.as_str(), now)) > Self::PATIENCE {
+            match self.addresses.get(id.as_str()) {
+                Some(address) if self.runs => instance.state = State::Running { address },
+                _ => return Err(GetError::NotFound),
+            }
+        }
+        Ok(instance)
     }
 }
 

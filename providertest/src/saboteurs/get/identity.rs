@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use provider_api::{Clock, GetError, Instance, Provider, ProviderId, Timestamp, Uid, mark};
+use provider_api::{
+    Clock, CreateRequest, Error, GetError, Instance, Provider, ProviderId, Timestamp, Uid, mark,
+};
 
 use super::super::view::{Memory, View, is_inherited, seen_through};
 use crate::{
@@ -22,6 +24,13 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         provider: |built, context| {
             meddle(built, Dates(Arc::clone(&context.clock), |at, now| at.map(|_| now)))
         },
+        ..HONEST
+    },
+    Saboteur {
+        name: "makes-it-younger-with-each-create",
+        does: "says that an instance was made when it was last asked for",
+        breaks: "get.reads-back-uid-and-created-at",
+        provider: |built, context| meddle(built, Younger::new(&context.clock)),
         ..HONEST
     },
     Saboteur {
@@ -135,5 +144,35 @@ impl Cloud for FirstPlace {
             located.zone = self.places.first(&located.key, located.zone.clone());
         }
         Ok(located)
+    }
+}
+
+/// Writes the creation time anew with each create but the first.
+struct Younger {
+    clock: Arc<dyn Clock>,
+    made: Memory<Option<Timestamp>>,
+}
+
+impl Younger {
+    fn new(clock: &Arc<dyn Clock>) -> Self {
+        Self { clock: Arc::clone(clock), made: Memory::default() }
+    }
+}
+
+#[async_trait]
+impl Meddler for Younger {
+    async fn create(&self, honest: &dyn Provider, request: &CreateRequest) -> Result<ProviderId, Error> {
+        let id = honest.create(request).await?;
+        let again = self.made.get(id.as_str()).map(|_| self.clock.now());
+        self.made.put(id.as_str(), again);
+        Ok(id)
+    }
+
+    async fn get(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Instance, GetError> {
+        let mut instance = honest.get(id).await?;
+        if let Some(Some(at)) = self.made.get(id.as_str()) {
+            instance.created_at = Some(at);
+        }
+        Ok(instance)
     }
 }

@@ -30,6 +30,20 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "reads-managed-in-any-case",
+        does: "takes the managed mark for set when it is True or TRUE",
+        breaks: "list.only-managed",
+        cloud: |cloud| seen_through(cloud, AnyCase),
+        ..HONEST
+    },
+    Saboteur {
+        name: "compares-the-beginning-of-an-identity",
+        does: "takes an installation for its own whose identity begins as its own does",
+        breaks: "list.only-this-installation",
+        cloud: |cloud| seen_through(cloud, BeginsAlike::default()),
+        ..HONEST
+    },
+    Saboteur {
         name: "claims-the-neighbours",
         does: "lists the instances of another installation on the same backend",
         breaks: "list.only-this-installation",
@@ -52,6 +66,34 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
 ];
+
+struct AnyCase;
+
+impl View for AnyCase {
+    fn show(&self, mut described: Described) -> Option<Described> {
+        if let Some(managed) = described.marks.get_mut(mark::MANAGED) {
+            *managed = managed.to_ascii_lowercase();
+        }
+        Some(described)
+    }
+}
+
+/// Puts the shortest identity that it knows where a longer one begins with it.
+#[derive(Default)]
+struct BeginsAlike(Memory<String>);
+
+impl View for BeginsAlike {
+    fn show(&self, mut described: Described) -> Option<Described> {
+        if let Some(installation) = described.marks.get_mut(mark::INSTALLATION) {
+            let known = self.0.all().into_iter().find(|known| installation.starts_with(known.as_str()));
+            match known {
+                Some(known) => *installation = known,
+                None => self.0.put(&installation.clone(), installation.clone()),
+            }
+        }
+        Some(described)
+    }
+}
 
 /// Puts the installation that it saw last where none stands.
 #[derive(Default)]
