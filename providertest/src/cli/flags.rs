@@ -40,7 +40,7 @@ pub(crate) struct Flags {
 
     /// Check the kit itself: every saboteur must be caught by the rule that it breaks, the honest provider by none;
     /// --rule, --group and --sweep narrow it down
-    #[arg(long, conflicts_with_all = ["plan", "setup", "list"])]
+    #[arg(long, conflicts_with_all = ["plan", "setup", "list", "backend", "config", "fail_fast"])]
     pub(crate) self_check: bool,
     /// With --self-check: every saboteur meets every rule
     #[arg(long, requires = "self_check")]

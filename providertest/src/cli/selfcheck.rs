@@ -26,6 +26,10 @@ pub(super) fn obey(harness: &dyn Harness, flags: &Flags) -> Result<Code, Refusal
         return Err("the self-check writes --json and --html, no JUnit".into());
     }
     let rules = select::select(flags)?.rules;
+    if rules.is_empty() {
+        // Nobody passes --self-check to every test binary: an empty one was not meant.
+        return Err("no rule matches the filter, so there is no saboteur to check the kit against".into());
+    }
     for path in [&flags.json, &flags.html].into_iter().flatten() {
         file::check(path)?;
     }

@@ -40,6 +40,17 @@ fn unknown_ids_are_told_the_nearest() {
 }
 
 #[test]
+fn a_self_check_refuses_what_it_would_ignore() {
+    for words in [["--backend", "real"], ["--config", "x"], ["--setup", "x"], ["--fail-fast", "--quiet"]] {
+        let all = ["conformance", "--self-check"].into_iter().chain(words);
+        assert!(Flags::try_parse_from(all).is_err(), "{words:?}");
+    }
+    let harness: Arc<dyn Harness> = Arc::new(crate::memory::MemoryHarness::new());
+    let nothing = flags(&["--self-check", "no_such_rule"]);
+    assert_eq!(command(harness, &nothing, "conformance"), Code::Usage);
+}
+
+#[test]
 fn plans_need_their_rule() {
     let plan = r#"{"faults":[],"then":"repeat"}"#;
     assert!(refused(&["--plan", plan]).contains("--plan needs the one --rule"));
