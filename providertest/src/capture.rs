@@ -11,7 +11,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, Once, PoisonError},
 };
 
-use provider_api::OperationId;
+use futures::future::BoxFuture;
+use provider_api::{OperationId, Spawner};
 use tracing::{
     Event as RawEvent, Level, Metadata, Subscriber,
     field::{Field, Visit},
@@ -160,6 +161,22 @@ impl Carry {
 impl fmt::Debug for Carry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Carry").field("records", &self.0.is_some()).finish()
+    }
+}
+
+/// A spawner whose blocking work is [carried](carry): what a provider logs on another thread is its case's too.
+#[derive(Debug)]
+pub struct Carrying<S>(pub S);
+
+impl<S: Spawner> Spawner for Carrying<S> {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        // A case's tasks run on the case's own thread.
+        self.0.spawn(task);
+    }
+
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        let carry = carry();
+        self.0.spawn_blocking(Box::new(move || carry.run(work)));
     }
 }
 
@@ -414,6 +431,20 @@ mod tests {
         }
         assert!(tracing::Span::current().is_none());
         assert_eq!(take().spans.len(), 1);
+    }
+
+    #[test]
+    fn blocking_work_is_its_cases() {
+        struct Threads;
+        impl Spawner for Threads {
+            fn spawn(&self, _: BoxFuture<'static, ()>) {}
+            fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+                std::thread::spawn(work).join().unwrap();
+            }
+        }
+        start();
+        Carrying(Threads).spawn_blocking(Box::new(|| debug!("from a thread")));
+        assert_eq!(take().said("from a thread").count(), 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The report as one static page: no script, nothing from elsewhere, dark or light as the reader's system is.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
     BackendKind, Evidence, Report, RuleReport, SetupReport, Status, StepKind, Verdict,
@@ -51,7 +51,8 @@ fn header(page: &mut String, report: &Report) {
     bar(page, &total);
     page.push_str("<dl class=\"facts\">");
     let (seed, took) = (report.seed.to_string(), text::duration(report.millis));
-    let rules = format!("{} rules, {} cases", total.rules, total.cases);
+    let distinct: BTreeSet<_> = report.rules().map(|(_, rule)| rule.id).collect();
+    let rules = format!("{} rules, {} cases", distinct.len(), total.cases);
     for (name, value) in [
         ("backend", backend),
         ("version", &report.backend_version),

@@ -13,6 +13,7 @@ use provider_api::{Clock, Spawner, SystemClock, TokioSpawner};
 
 use super::Options;
 use crate::{
+    capture::Carrying,
     clock::CaseClock,
     faults::{Call, FaultPlan},
     harness::{Case, Folder, Harness, Setup, Thing},
@@ -191,7 +192,7 @@ async fn play(
         Ok(backend) => backend,
         Err(error) => return Outcome::error(format!("the backend cannot be had: {error}")),
     };
-    let spawner: Arc<dyn Spawner> = Arc::new(TokioSpawner);
+    let spawner: Arc<dyn Spawner> = Arc::new(Carrying(TokioSpawner));
     let opening = Opening {
         setup: Arc::clone(setup),
         case,
