@@ -4,6 +4,8 @@ use crate::flags;
 use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress};
 use crate::workspace::{Kind, Workspace};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 /// Every provider and the package that has its suite, as a test target named `conformance`.
 const PROVIDERS: [(&str, &str); 6] = [
@@ -46,11 +48,45 @@ pub(crate) fn with_suite(workspace: &Workspace) -> impl Iterator<Item = (&'stati
     PROVIDERS.into_iter().filter(|(_, package)| workspace.has(package, Kind::Test, SUITE))
 }
 
-/// Builds and runs one suite.
+/// Builds one suite and runs it.
+///
+/// Not by `cargo test`, which would run it in the package's folder, where a report's path means another file than
+/// the one that was asked for, and would follow the suite's one sentence with three lines of its own.
 pub(crate) fn run(workspace: &Workspace, package: &str, suite_flags: &[String]) -> Outcome {
-    let mut command = workspace.cargo();
-    // Cargo hands on the exit code of a single test binary; only its own, 101, is not the suite's.
-    run::hand_on(command.args(["test", "-p", package, "--test", SUITE, "--"]).args(suite_flags))
+    let suite = build(workspace, package)?;
+    // The suite reads there what cargo knows it by, for the line that replays a case.
+    run::hand_on(Command::new(suite).args(suite_flags).env("CARGO_PKG_NAME", package))
+}
+
+/// Builds a suite and says where it is.
+fn build(workspace: &Workspace, package: &str) -> Outcome<PathBuf> {
+    let mut cargo = workspace.cargo();
+    cargo.args([
+        "test",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+        "-p",
+        package,
+        "--test",
+        SUITE,
+    ]);
+    cargo.stderr(Stdio::inherit());
+    let output = cargo.output().map_err(|error| run::not_started(&cargo, &error))?;
+    if !output.status.success() {
+        return Err(Stop::cannot(format!("the suite of {package} could not be built; cargo says why above")));
+    }
+    executable(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
+        Stop::cannot(format!("cargo built the suite of {package} and did not say where it is"))
+    })
+}
+
+/// The suite's path in what cargo reports, one JSON object a line.
+fn executable(messages: &str) -> Option<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["target"]["name"] == SUITE)
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
 fn all(workspace: &Workspace, suite_flags: &[String]) -> Outcome {
@@ -121,9 +157,9 @@ mod tests {
 
     #[test]
     fn flags_go_on_as_they_are_with_or_without_two_dashes() {
-        let flags = words(&["--rule", "CRE-1", "--seed=7"]);
-        let plain = words(&["memory", "--rule", "CRE-1", "--seed=7"]);
-        let dashed = words(&["memory", "--", "--rule", "CRE-1", "--seed=7"]);
+        let flags = words(&["--rule", "create.idempotent", "--seed=7"]);
+        let plain = words(&["memory", "--rule", "create.idempotent", "--seed=7"]);
+        let dashed = words(&["memory", "--", "--rule", "create.idempotent", "--seed=7"]);
         assert_eq!(split(&plain).unwrap(), ("memory", flags.as_slice()));
         assert_eq!(split(&dashed).unwrap(), ("memory", flags.as_slice()));
     }
@@ -143,6 +179,17 @@ mod tests {
                 && stop.says.contains("memory, kubernetes, gcp, kvm, kvm2, proxmox")
         );
         assert_eq!(split(&words(&["--list"])).unwrap_err().code, 2);
+    }
+
+    #[test]
+    fn the_suite_is_found_among_what_cargo_reports() {
+        let messages = concat!(
+            "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"providertest\"},\"executable\":null}\n",
+            "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"conformance\"},\"executable\":\"/t/conformance-1\"}\n",
+            "{\"reason\":\"build-finished\",\"success\":true}\n",
+        );
+        assert_eq!(executable(messages), Some(PathBuf::from("/t/conformance-1")));
+        assert_eq!(executable("no JSON\n{}\n"), None);
     }
 
     #[test]
