@@ -118,6 +118,7 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
         fail_fast: flags.fail_fast,
         backend,
         plan: flags.plan.clone(),
+        watchdog: Options::all().watchdog,
         saboteur: HONEST,
     };
     if options.rules.is_empty() {

@@ -25,8 +25,6 @@ use crate::{
     world::{Opening, World},
 };
 
-/// After so much real time a case on a fake is given up; nothing in it waits for real.
-const WATCHDOG: Duration = Duration::from_secs(60);
 /// A case on a real backend may take its time.
 const REAL_WATCHDOG: Duration = Duration::from_secs(1_800);
 
@@ -109,7 +107,7 @@ pub(super) fn run(
     let mode = if matches!(kind, Kind::Absent(_)) { Mode::Absent } else { Mode::Present };
     let case = case(options, setup, rule, &kind);
     let ledger = case.wire.ledger().clone();
-    let limit = if options.backend == BackendKind::Real { REAL_WATCHDOG } else { WATCHDOG };
+    let limit = if options.backend == BackendKind::Real { REAL_WATCHDOG } else { options.watchdog };
     let body = async {
         match tokio::time::timeout(limit, play(harness, options, setup, rule, &kind, case)).await {
             Ok(outcome) => outcome,

@@ -6,6 +6,7 @@ mod case;
 mod queue;
 mod tally;
 
+use std::time::Duration;
 use std::{
     sync::{
         Arc,
@@ -46,6 +47,8 @@ pub struct Options {
     pub backend: BackendKind,
     /// One plan instead of those that a sweep derives.
     pub plan: Option<FaultPlan>,
+    /// After so much real time a case on a fake is given up; nothing in it waits for real.
+    pub watchdog: Duration,
     /// What breaks the provider: nothing, unless the kit checks itself.
     pub saboteur: Saboteur,
 }
@@ -62,6 +65,7 @@ impl Options {
             fail_fast: false,
             backend: BackendKind::Fake,
             plan: None,
+            watchdog: Duration::from_secs(60),
             saboteur: HONEST,
         }
     }

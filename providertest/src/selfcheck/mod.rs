@@ -16,6 +16,7 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -35,6 +36,8 @@ use crate::{
 
 /// The schema of the JSON report.
 pub const SCHEMA: u32 = 1;
+/// After so much real time a saboteur's case counts as stuck.
+const STUCK: Duration = Duration::from_secs(5);
 /// How many rules must catch the control at the least.
 const CONTROL_CATCHES: usize = 20;
 
@@ -189,6 +192,8 @@ fn judge(harness: &Arc<dyn Harness>, saboteur: Saboteur, rules: Vec<&'static Rul
         fail_fast: false,
         backend: BackendKind::Fake,
         plan: None,
+        // A saboteur may well hang, and then it is not its own rule that says so.
+        watchdog: if saboteur.breaks.is_empty() { Options::all().watchdog } else { STUCK },
         saboteur,
     };
     run::run(harness, &options, &Silent)
