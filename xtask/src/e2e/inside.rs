@@ -79,16 +79,21 @@ impl Inside {
 
     /// Puts a command inside, with its arguments, environment and folder.
     pub(super) fn enter(&self, outside: &Command) -> Command {
-        let mut command = self.command(outside.get_program());
+        // Entering a mount namespace leads to its root folder; `env` goes on from there.
+        let mut command = match outside.get_current_dir() {
+            Some(folder) => {
+                let mut command = self.command("env");
+                command.arg("-C").arg(folder).arg(outside.get_program());
+                command
+            }
+            None => self.command(outside.get_program()),
+        };
         command.args(outside.get_args());
         for (name, value) in outside.get_envs() {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
-        }
-        if let Some(folder) = outside.get_current_dir() {
-            command.current_dir(folder);
         }
         command
     }
