@@ -1,5 +1,5 @@
-//! The production adapter: `kube`'s client with its retries and timers off, sent through by hand, so that a refusal
-//! keeps its status, its text and its `Retry-After`. What the credentials are is `credentials.rs`.
+//! The production adapter: sends requests by hand, so that a refusal keeps its status, its text and its `Retry-After`.
+//! The way to the server is `transport.rs`, what the credentials are `credentials.rs`.
 
 use std::{
     fmt,
@@ -8,8 +8,7 @@ use std::{
 };
 
 use http::header::{HeaderValue, RETRY_AFTER, USER_AGENT};
-use http_body_util::{BodyExt, Limited};
-use kube::client::{Body, ClientBuilder};
+use kube::client::Body;
 use provider_api::{CallId, Scrubber, Seam, current_call};
 use serde::de::DeserializeOwned;
 
@@ -17,17 +16,18 @@ use crate::{
     config::Target,
     credentials::{self, Fingerprint, Material},
     error::{ApiError, Refusal},
+    transport::Transport,
 };
 
 /// No answer of ours is near that long; more is an answer of something else.
 const MAX_ANSWER: usize = 64 << 20;
 
-/// Makes a client from a config whose credentials are those of the moment.
-pub type Dial = Arc<dyn Fn(kube::Config) -> Result<kube::Client, kube::Error> + Send + Sync>;
+/// Makes the way to a server from a config whose credentials are those of the moment.
+pub type Dial = Arc<dyn Fn(&kube::Config) -> Result<Transport, kube::Error> + Send + Sync>;
 
-/// The client of production.
+/// The one of production.
 pub(crate) fn dial() -> Dial {
-    Arc::new(|config| Ok(ClientBuilder::try_from(config)?.build()))
+    Arc::new(Transport::https)
 }
 
 /// The way to one API server. It dials nothing until it is used (`runtime.constructor-does-not-dial`).
@@ -37,31 +37,31 @@ pub(crate) struct Connection {
 }
 
 enum Source {
-    /// A client that somebody else made.
-    Given(kube::Client),
-    /// A client made from files, and made again when they change (`runtime.credentials-rotate`).
+    /// One that somebody else made.
+    Given(Transport),
+    /// One made from files, and made again when they change (`runtime.credentials-rotate`).
     Files { target: Target, dial: Dial, current: Mutex<Option<Current>> },
 }
 
 struct Current {
     files: Vec<std::path::PathBuf>,
     fingerprint: Fingerprint,
-    client: kube::Client,
+    transport: Transport,
     scrubber: Arc<Scrubber>,
 }
 
-/// A client whose credentials are those of this moment.
+/// A transport whose credentials are those of this moment.
 pub(crate) struct Ready {
-    client: kube::Client,
+    transport: Transport,
     /// Knows what every request carries in its header: something on the way may quote that back.
     scrubber: Arc<Scrubber>,
     tracked: bool,
 }
 
 impl Connection {
-    /// Over a client that is ready. `tracked`: whether a test's ledger wants the call's id on the wire.
-    pub(crate) fn given(client: kube::Client, tracked: bool) -> Self {
-        Self { source: Source::Given(client), tracked }
+    /// Over a transport that is ready. `tracked`: whether a test's ledger wants the call's id on the wire.
+    pub(crate) fn given(transport: Transport, tracked: bool) -> Self {
+        Self { source: Source::Given(transport), tracked }
     }
 
     /// To what the config names.
@@ -81,16 +81,20 @@ impl Connection {
         }
     }
 
-    /// A client with the credentials of this moment: the files are read, and where they changed it is a new client.
+    /// With the credentials of this moment: the files are read, and where they changed it is a new transport.
     pub(crate) async fn ready(&self, seam: &Seam) -> Result<Ready, ApiError> {
         let (target, dial, current) = match &self.source {
-            Source::Given(client) => {
-                return Ok(Ready { client: client.clone(), scrubber: Arc::default(), tracked: self.tracked });
+            Source::Given(transport) => {
+                return Ok(Ready {
+                    transport: transport.clone(),
+                    scrubber: Arc::default(),
+                    tracked: self.tracked,
+                });
             }
             Source::Files { target, dial, current } => (target, dial, current),
         };
         let ready = |current: &Current| Ready {
-            client: current.client.clone(),
+            transport: current.transport.clone(),
             scrubber: Arc::clone(&current.scrubber),
             tracked: self.tracked,
         };
@@ -115,9 +119,6 @@ impl Connection {
 
 impl Ready {
     /// Sends one request and reads its answer to the end.
-    ///
-    /// The id of the call goes on here and not in a layer of the client, because `kube` runs its layers in a task of
-    /// its own, where nobody knows whose call it is.
     pub(crate) async fn send<T: DeserializeOwned>(
         &self,
         mut request: http::Request<Vec<u8>>,
@@ -130,11 +131,8 @@ impl Ready {
         if let Some(CallId(call)) = current_call().filter(|_| self.tracked) {
             headers.insert(CallId::HEADER, HeaderValue::from(call));
         }
-        let response =
-            self.client.send(request.map(Body::from)).await.map_err(|error| ApiError::undelivered(&error))?;
-        let (parts, body) = response.into_parts();
-        let body = Limited::new(body, MAX_ANSWER).collect().await;
-        let body = body.map_err(|error| ApiError::undelivered(&*error))?.to_bytes();
+        let response = self.transport.send(request.map(Body::from), MAX_ANSWER).await;
+        let (parts, body) = response.map_err(|error| ApiError::undelivered(&*error))?.into_parts();
         if parts.status.is_success() {
             return serde_json::from_slice(&body).map_err(|error| ApiError::unreadable(&error));
         }
@@ -147,14 +145,9 @@ impl Ready {
 }
 
 fn make(material: Material, dial: &Dial) -> Result<Current, ApiError> {
-    let Material { mut config, files, fingerprint, scrubber } = material;
-    // Every wait is the seam's: no retries, no timers of the client's own. Budgets are per call.
-    config.default_retry = false;
-    config.connect_timeout = None;
-    config.read_timeout = None;
-    config.write_timeout = None;
-    let client = dial(config).map_err(|error| ApiError::unusable(&error))?;
-    Ok(Current { files, fingerprint, client, scrubber: Arc::new(scrubber) })
+    let Material { config, files, fingerprint, scrubber } = material;
+    let transport = dial(&config).map_err(|error| ApiError::unusable(&error))?;
+    Ok(Current { files, fingerprint, transport, scrubber: Arc::new(scrubber) })
 }
 
 fn lock(current: &Mutex<Option<Current>>) -> std::sync::MutexGuard<'_, Option<Current>> {

@@ -4,7 +4,7 @@ use provider_api::{CreateRequest, Error, LeftBehind, Ownership, ProviderId};
 
 use crate::{
     backend::{POD_CREATE, POD_GET},
-    error::{classify, failure, is_absent, refusal},
+    error::{failure, is_absent, refusal},
     mark,
     placement::{self, Placed},
     pod,
@@ -43,10 +43,9 @@ impl Kubernetes {
             return Ok(placed.id.to_id());
         };
         let failed = failure(POD_CREATE, &scrubber, "cannot make the Pod", &error);
-        // Without a refusal the Pod may be there or come to be there, and the next create finds it. Who is not let in, or
-        // comes at a bad time, would not see it either.
-        let refused = classify(&error).refused;
-        let Some(refusal) = refusal(&error).filter(|r| refused && !matches!(r.status, 401 | 429)) else {
+        // Without a refusal the Pod may be there or come to be there, and the next create finds it. Whom the server did
+        // not listen to, it tells nothing about the Pod.
+        let Some(refusal) = refusal(&error).filter(|refusal| refusal.is_about_the_pod()) else {
             return Err(failed);
         };
         // Admission runs before the name is looked up: a quota that is just used up refuses the repetition of a create

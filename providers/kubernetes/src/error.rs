@@ -174,6 +174,11 @@ impl Refusal {
         self.status == 409 && self.reason == "AlreadyExists"
     }
 
+    /// Whether the server has looked at what was sent, and has said no to it: rights, admission, validation, the name.
+    pub(crate) fn is_about_the_pod(&self) -> bool {
+        !self.reason.is_empty() && matches!(self.status, 403 | 404 | 409 | 422)
+    }
+
     /// Whether a page token, or the whole listing, is too old.
     pub(crate) fn is_expired(&self) -> bool {
         self.status == 410
@@ -314,7 +319,8 @@ impl ApiError {
         let mut texts: Vec<String> = Vec::new();
         let mut link = Some(error);
         while let Some(cause) = link {
-            if let Some(kube::Error::Auth(_)) = cause.downcast_ref::<kube::Error>() {
+            let auth = matches!(cause.downcast_ref(), Some(kube::Error::Auth(_)));
+            if auth || cause.is::<kube::client::AuthError>() {
                 // What a plug-in printed may be a token.
                 let text = "the kubeconfig's user gave no token";
                 return Self::Credentials(Error::transient(text).coded(reasons::CREDENTIALS_UNAVAILABLE));

@@ -22,6 +22,7 @@ mod profile;
 mod provider;
 mod squid;
 mod state;
+mod transport;
 mod view;
 
 use std::sync::Arc;
@@ -32,19 +33,20 @@ pub use config::{Config, Resources, Target};
 pub use profile::{NATIVE_STATES, TYPE, profile};
 pub use provider::Kubernetes;
 use provider_api::{Context, ProviderType, Registry, config::Shared};
+pub use transport::Transport;
 
 /// Makes the type known.
 pub fn register(registry: &mut Registry) {
     registry.register(provider_type(Kubernetes::new));
 }
 
-/// The type, over a client that is ready instead of the one that its config names; the block of the config is read all
-/// the same.
-pub fn over(client: kube::Client) -> ProviderType {
-    provider_type(move |shared, config, context| Kubernetes::over(client.clone(), shared, config, context))
+/// The type, over a transport that is ready instead of the cluster that its config names; the block of the config is
+/// read all the same.
+pub fn over(transport: Transport) -> ProviderType {
+    provider_type(move |shared, config, context| Kubernetes::over(transport.clone(), shared, config, context))
 }
 
-/// The type, with clients made by `dial` from the config's own credentials.
+/// The type, with transports made by `dial` from the config's own credentials.
 pub fn through(dial: Dial) -> ProviderType {
     provider_type(move |shared, config, context| {
         Kubernetes::through(Arc::clone(&dial), shared, config, context)

@@ -17,6 +17,7 @@ use crate::{
     id::PodId,
     profile::{TYPE, profile},
     state::{self, Bounds},
+    transport::Transport,
     view::PodView,
 };
 
@@ -41,16 +42,16 @@ impl Kubernetes {
         Self::through(dial(), shared, config, context)
     }
 
-    /// As [`Kubernetes::new`], but its clients are made by `dial`: the credentials are read and kept up to date all the
+    /// As [`Kubernetes::new`], but its transports are made by `dial`: the credentials are read and kept up to date all the
     /// same.
     pub fn through(dial: Dial, shared: &Shared, config: Config, context: Context) -> Self {
         let connection = Connection::to(config.target.clone(), dial, context.tracker.is_some());
         Self::with(connection, shared, config, context)
     }
 
-    /// A provider over a client that is ready; what the config says of the target counts for nothing.
-    pub fn over(client: kube::Client, shared: &Shared, config: Config, context: Context) -> Self {
-        let connection = Connection::given(client, context.tracker.is_some());
+    /// A provider over a transport that is ready; what the config says of the target counts for nothing.
+    pub fn over(transport: Transport, shared: &Shared, config: Config, context: Context) -> Self {
+        let connection = Connection::given(transport, context.tracker.is_some());
         Self::with(connection, shared, config, context)
     }
 

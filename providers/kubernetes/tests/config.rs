@@ -56,7 +56,7 @@ fn a_constructor_needs_no_cluster() {
 async fn the_samples_load_and_run() {
     let bench = Bench::new();
     let mut registry = Registry::default();
-    registry.register(provider_kubernetes::over(kube::Client::new(bench.server.router(), "default")));
+    registry.register(provider_kubernetes::over(provider_kubernetes::Transport::new(bench.server.service())));
     let providers = load(&registry, include_str!("../samples/providers.yaml")).unwrap();
     let proxy: Value = serde_saphyr::from_str(include_str!("../samples/proxy.yaml")).unwrap();
     let text = |pointer: &str| proxy.pointer(pointer).and_then(Value::as_str).unwrap().to_owned();

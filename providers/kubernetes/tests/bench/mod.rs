@@ -81,8 +81,8 @@ impl Bench {
             Arc::new(self.clock.clone()),
             Arc::new(TokioSpawner),
         );
-        let client = kube::Client::new(self.server.router(), "default");
-        Kubernetes::over(client, &self.shared, self.config.clone(), context)
+        let transport = provider_kubernetes::Transport::new(self.server.service());
+        Kubernetes::over(transport, &self.shared, self.config.clone(), context)
     }
 
     pub(crate) fn pass(&self, seconds: u64) {

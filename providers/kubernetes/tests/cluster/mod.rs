@@ -1,12 +1,9 @@
 //! A real cluster for tests: where it is, a namespace of a test's own, and a provider as a program would load it.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(clippy::unwrap_used)]
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::{Duration, Instant},
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
 };
 
 use k8s_openapi::api::core::v1::{Namespace, Pod};
@@ -16,8 +13,8 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use provider_api::{
-    Built, Context, CreateRequest, GetError, Identity, InstallationId, Instance, Owner, ProviderId,
-    ProviderName, Registry, Secret, SystemClock, TokioSpawner, Uid,
+    Built, Context, CreateRequest, Identity, InstallationId, Owner, ProviderName, Registry, Secret,
+    SystemClock, TokioSpawner, Uid,
 };
 use serde_json::{Value, json};
 
@@ -99,22 +96,5 @@ impl Place {
         assert!(left.is_empty(), "these Pods are left: {left:?}");
         let namespaces = Api::<Namespace>::all(self.admin);
         namespaces.delete(&self.namespace, &DeleteParams::default()).await.unwrap();
-    }
-}
-
-/// Asks until the answer will do.
-pub(crate) async fn until(
-    built: &Built,
-    id: &ProviderId,
-    good: impl Fn(&Result<Instance, GetError>) -> bool,
-) -> Result<Instance, GetError> {
-    let began = Instant::now();
-    loop {
-        let answer = built.provider.get(id).await;
-        if good(&answer) {
-            return answer;
-        }
-        assert!(began.elapsed() < Duration::from_secs(180), "after three minutes {id} is {answer:?}");
-        tokio::time::sleep(Duration::from_millis(250)).await;
     }
 }

@@ -12,11 +12,9 @@ use std::{
 
 use async_trait::async_trait;
 use fixture_kube_api::{Config, Release, Server, User};
-use kube::client::{Body, ClientBuilder, ConfigExt};
 use provider_api::{CreateRequest, Credentials, Owner, Placement, ProviderType, Secret, Uid};
 use providertest::harness::{Backend, Case, Hand, Harness, HarnessError, Setup, Shape, Thing, Unable};
 use serde_json::{Value, json};
-use tower::{BoxError, ServiceExt};
 
 /// Where the Proxies of the cases live.
 pub(crate) const NAMESPACE: &str = "team-a";
@@ -130,12 +128,7 @@ impl Backend for Cluster {
         let server = self.server.clone();
         // The credentials are the config's; only the way there is short.
         provider_kubernetes::through(Arc::new(move |config| {
-            let service = ServiceExt::<http::Request<Body>>::map_err(server.service(), BoxError::from);
-            let client = ClientBuilder::new(service, "default");
-            Ok(match config.auth_layer()? {
-                Some(auth) => client.with_layer(&auth).build(),
-                None => client.build(),
-            })
+            provider_kubernetes::Transport::new(server.service()).of_config(config)
         }))
     }
 
