@@ -4,7 +4,7 @@
 use std::{
     collections::BTreeMap,
     net::IpAddr,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
@@ -98,11 +98,21 @@ impl Folder {
         if let Some(made) = self.0.get() {
             return Ok(made.path());
         }
-        let made = tempfile::Builder::new().prefix("conformance-").tempdir();
+        let home = Self::home();
+        let made = tempfile::Builder::new().prefix("conformance-").tempdir_in(&home);
         let made = made.map_err(|error| {
-            HarnessError(format!("cannot make a folder under {}: {error}", std::env::temp_dir().display()))
+            HarnessError(format!("cannot make a folder under {}: {error}", home.display()))
         })?;
         Ok(self.0.get_or_init(|| made).path())
+    }
+
+    /// Where `TMPDIR` says; otherwise in memory where the system has such a folder, for a run makes thousands.
+    fn home() -> PathBuf {
+        let memory = Path::new("/dev/shm");
+        match std::env::var_os("TMPDIR") {
+            None if memory.is_dir() => memory.to_owned(),
+            _ => std::env::temp_dir(),
+        }
     }
 }
 
