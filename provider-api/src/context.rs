@@ -84,6 +84,10 @@ impl CredentialFile {
             Error::transient(format!("cannot read the credentials in {}: {why}", self.0.display()))
                 .coded(crate::reasons::CREDENTIALS_UNAVAILABLE)
         };
+        // Opening a pipe would wait for whoever writes to it, without a budget.
+        if !std::fs::metadata(&self.0).map_err(|error| unusable(error.to_string()))?.is_file() {
+            return Err(unusable("it is not a file".to_owned()));
+        }
         let file = std::fs::File::open(&self.0).map_err(|error| unusable(error.to_string()))?;
         let mut bytes = Zeroizing::new(Vec::new());
         file.take(Self::MAX_BYTES + 1)

@@ -33,3 +33,9 @@ fn a_file_that_is_no_credential_is_refused_unread() {
     let error = CredentialFile::new(folder.path()).read().unwrap_err();
     assert_eq!(error.class(), FailureClass::Transient, "a folder is not readable: {error}");
 }
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    let error = CredentialFile::new(std::env::temp_dir()).read().unwrap_err();
+    assert!(error.message().contains("it is not a file"), "{error}");
+}

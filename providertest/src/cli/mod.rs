@@ -105,6 +105,7 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
         }
     };
     select::setup(flags, &*harness)?;
+    select::waivers(&*harness)?;
     // Nobody should learn after ten minutes that a folder is missing.
     for path in files(flags).into_iter().flatten() {
         file::check(path)?;

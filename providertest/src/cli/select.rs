@@ -44,6 +44,25 @@ pub(crate) fn select(flags: &Flags) -> Result<Selection, Refusal> {
     Ok(Selection { complete: rules.len() == all, left_out: all - rules.len(), rules })
 }
 
+/// Checks that every rule that the harness waives is there, and waived once.
+pub(crate) fn waivers(harness: &dyn Harness) -> Result<(), Refusal> {
+    for (index, (id, _)) in harness.waivers().iter().enumerate() {
+        if rules::find(id).is_none() {
+            let known = rules::table().map(|rule| rule.id);
+            return Err(unknown(
+                "rule, which the harness waives,",
+                id,
+                known,
+                "take the waiver away or mend its id",
+            ));
+        }
+        if harness.waivers()[..index].iter().any(|(other, _)| other == id) {
+            return Err(Refusal(format!("the harness waives {id} twice; one reason is enough")));
+        }
+    }
+    Ok(())
+}
+
 /// Checks that the setup that was asked for is there.
 pub(crate) fn setup(flags: &Flags, harness: &dyn Harness) -> Result<(), Refusal> {
     let Some(name) = &flags.setup else { return Ok(()) };

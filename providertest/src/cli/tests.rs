@@ -52,7 +52,7 @@ fn a_self_check_refuses_what_it_would_ignore() {
 
 #[test]
 fn plans_need_their_rule() {
-    let plan = r#"{"faults":[],"then":"repeat"}"#;
+    let plan = r#"{"faults":[],"variant":"1","then":"repeat"}"#;
     assert!(refused(&["--plan", plan]).contains("--plan needs the one --rule"));
     assert!(refused(&["--plan", plan, "--rule", "create.idempotent"]).contains("has one case and no plans"));
     assert_eq!(ids(&["--plan", plan, "--rule", "create.cancel-safe"]), ["create.cancel-safe"]);
@@ -172,4 +172,44 @@ fn a_rule_counts_once_over_all_setups() {
         libtest::lines(&report),
         "test create.bounded ... ok\ntest create.idempotent ... ignored, unsupported\n\n"
     );
+}
+
+#[test]
+fn a_plan_that_would_do_nothing_is_refused() {
+    let parse = |plan: &str| Flags::try_parse_from(["conformance", "--plan", plan]).map(drop);
+    let error = parse(r#"{"faults":[],"then":"repeat"}"#).expect_err("it replays nothing").to_string();
+    assert!(error.contains("nothing to replay"), "{error}");
+    assert!(parse(r#"{"faults":[],"then":"delete","variant":"1"}"#).is_ok());
+    assert!(parse("{").is_err());
+}
+
+#[test]
+fn waivers_name_rules_that_there_are_once() {
+    struct Waiving(&'static [(&'static str, &'static str)]);
+    #[async_trait::async_trait]
+    impl Harness for Waiving {
+        fn provider(&self) -> &'static str {
+            "waiving"
+        }
+        fn version(&self) -> &'static str {
+            "0"
+        }
+        fn setups(&self) -> Vec<crate::harness::Setup> {
+            Vec::new()
+        }
+        async fn open(
+            &self,
+            _: &crate::harness::Setup,
+            _: &crate::harness::Case,
+        ) -> Result<Box<dyn crate::harness::Backend>, crate::harness::HarnessError> {
+            Err(crate::harness::HarnessError("there is none".into()))
+        }
+        fn waivers(&self) -> &'static [(&'static str, &'static str)] {
+            self.0
+        }
+    }
+    let why = |waivers| select::waivers(&Waiving(waivers)).err().map(|Refusal(why)| why).unwrap_or_default();
+    assert_eq!(why(&[("create.idempotent", "it cannot")]), "");
+    assert!(why(&[("create.idempotnt", "it cannot")]).contains("did you mean create.idempotent"));
+    assert!(why(&[("get.read-only", "a"), ("get.read-only", "b")]).contains("twice"));
 }
