@@ -43,7 +43,10 @@ pub trait Harness: Send + Sync + 'static {
     /// When there is no such harness, or the file does not describe a backend.
     fn real(&self, config: &Path) -> Result<Arc<dyn Harness>, HarnessError> {
         let _ = config;
-        Err(HarnessError(format!("there is no harness for a real backend of {}", self.provider())))
+        Err(HarnessError(format!(
+            "{} has no harness for a real backend; leave out --backend real to run on its embedded fake",
+            self.provider()
+        )))
     }
 
     /// Whether this is the reference that saboteurs stand over.

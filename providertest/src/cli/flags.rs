@@ -8,7 +8,7 @@ use crate::faults::FaultPlan;
 
 /// Checks a provider against every rule of the contract.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "conformance", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "conformance", bin_name = "conformance", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Flags {
     /// List the rules and end
     #[arg(long)]

@@ -9,10 +9,21 @@ use std::{
 
 /// A report could not be written; the old file, if there was one, is as it was.
 #[derive(Debug, thiserror::Error)]
-#[error("the report {path} cannot be written: {source}", path = path.display())]
+#[error("the report {path} cannot be written: {source}{hint}", path = path.display(), hint = self.hint())]
 pub struct Unwritable {
     path: PathBuf,
     source: io::Error,
+}
+
+impl Unwritable {
+    fn hint(&self) -> &'static str {
+        match self.source.kind() {
+            io::ErrorKind::NotFound => "; make its folder first",
+            io::ErrorKind::StorageFull => "; free some room, or name another disk",
+            io::ErrorKind::PermissionDenied => "; name a folder that you may write to",
+            _ => "",
+        }
+    }
 }
 
 /// Finds out before a long run whether a report can be written there at all.
