@@ -19,6 +19,10 @@ use crate::{
 /// One plan for each act, kind of call and error.
 pub(super) async fn plans(w: &mut World) -> Checked<Vec<FaultPlan>> {
     w.only_on_a_fake("be made to answer with what its catalogue lists")?;
+    // What a fake answers says nothing about a provider when it takes whatever it is sent.
+    if !w.hand().send_nonsense().await? {
+        return Err(Stop::Error("the fake accepted a request that makes no sense".into()));
+    }
     let catalogue = w.setup().catalogue;
     let mut plans = Vec::new();
     let mut provoked = BTreeSet::new();
