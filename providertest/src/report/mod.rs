@@ -11,6 +11,8 @@ mod summary;
 pub(crate) mod tests;
 mod text;
 
+pub(crate) use text::escape;
+
 use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};

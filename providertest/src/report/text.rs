@@ -12,7 +12,7 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
 }
 
 /// The text on one line, fit for HTML and XML, between tags as in attributes.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     for c in one_line(text).chars() {
         match c {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::SelfCheck;
-use crate::rules;
+use crate::{report::escape, rules};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--bg:#fdfdfc;--ink:#1d2125;--dim:#6a7178;--line:#e3e5e8;--own:#1f8a4c;--also:#b7dcc5;--bad:#c0362c}\
@@ -109,8 +109,4 @@ fn matrix(out: &mut String, check: &SelfCheck) {
         out.push_str("</tr>");
     }
     out.push_str("</tbody></table></div>");
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
