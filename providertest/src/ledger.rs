@@ -136,6 +136,16 @@ impl Ledger {
         self.lock().dropped_in_transit
     }
 
+    /// How many requests the fake holds now: by a fault, a condition, or for the time that their answer takes.
+    pub fn parked(&self) -> usize {
+        self.lock().requests.values().filter(|request| request.parked).count()
+    }
+
+    /// How many connections the fake holds now before any request was sent on them.
+    pub fn held_dials(&self) -> usize {
+        self.lock().dials
+    }
+
     /// A fake has read a request whole. Until the ticket is parked or dropped, time stands.
     pub fn arrive(&self, call: Option<CallId>, blocking: bool) -> Ticket {
         self.change(|state| {
@@ -231,12 +241,16 @@ impl Ledger {
     /// running that is not held. Fires what still sleeps in the fake.
     pub(crate) fn settle(&self) -> bool {
         let mut state = self.lock();
-        let asleep =
-            state.sleepers.values_mut().filter(|sleeper| sleeper.rank == Rank::Answer && !sleeper.fired);
+        let State { sleepers, requests, .. } = &mut *state;
+        let asleep = sleepers.values_mut().filter(|sleeper| sleeper.rank == Rank::Answer && !sleeper.fired);
         let mut wake = Vec::new();
         for sleeper in asleep {
             sleeper.fired = true;
             wake.extend(sleeper.waker.take());
+            // Until its task was polled the request is being served, and nothing is settled.
+            if let Some(request) = sleeper.request.and_then(|id| requests.get_mut(&id)) {
+                request.parked = false;
+            }
         }
         let busy = state.requests.values().any(|request| !request.parked);
         let parked = state.requests.values().filter(|request| request.blocking && request.parked).count();

@@ -7,6 +7,7 @@ pub mod capture;
 mod cli;
 pub mod clock;
 pub mod drive;
+pub mod fake;
 pub mod faults;
 pub mod harness;
 pub mod ledger;

@@ -124,11 +124,26 @@ impl<T: FromNode> FromNode for Vec<T> {
 impl FromNode for std::collections::BTreeMap<String, String> {
     const EXPECTED: &'static str = "a mapping from text to text";
     fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
-        let Value::Map(map) = &node.value else { return expected(Self::EXPECTED, node, path, collector) };
-        let read = |(key, item): &(String, Node)| {
-            Some((key.clone(), String::from_node(item, &format!("{path}.{key}"), collector)?))
+        Some(Vec::<(String, String)>::from_node(node, path, collector)?.into_iter().collect())
+    }
+}
+
+/// Values with free keys, in the order of the text.
+#[allow(private_interfaces)]
+impl<T: FromNode> FromNode for Vec<(String, T)> {
+    const EXPECTED: &'static str = "a mapping";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        let Value::Map(map) = &node.value else {
+            return expected(&format!("a mapping, each value {}", T::EXPECTED), node, path, collector);
         };
-        let values: Vec<_> = map.iter().map(read).collect();
+        let read = |(index, (key, item)): (usize, &(String, Node))| {
+            let path = format!("{path}.{key}");
+            if map[..index].iter().any(|(other, _)| other == key) {
+                collector.push(&path, item.line, "is given more than once");
+            }
+            Some((key.clone(), T::from_node(item, &path, collector)?))
+        };
+        let values: Vec<_> = map.iter().enumerate().map(read).collect();
         values.into_iter().collect()
     }
 }

@@ -1,0 +1,101 @@
+//! What a fake answers, and how a refusal quotes what it was sent.
+
+use std::fmt;
+
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use serde_json::{Value, json};
+
+/// An answer: status, headers, extensions and body are sent as they are. An HTTP/1 reason of the backend's own is set
+/// by `hyper::ext::ReasonPhrase` among the extensions.
+pub type Answer = Response<Body>;
+
+/// The body of an answer.
+pub enum Body {
+    /// Known to its end.
+    Whole(Bytes),
+    /// Going on until it ends or the client leaves: a watch.
+    Stream(BoxStream<'static, Bytes>),
+}
+
+impl<B: Into<Bytes>> From<B> for Body {
+    fn from(bytes: B) -> Self {
+        Self::Whole(bytes.into())
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(bytes) => write!(f, "Whole({} bytes)", bytes.len()),
+            Self::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+/// The fake refuses, with the error of that id in its catalogue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused(pub &'static str);
+
+/// An answer in JSON.
+///
+/// # Panics
+/// When the status is none.
+pub fn json(status: u16, value: &Value) -> Answer {
+    answer(status, "application/json", value.to_string())
+}
+
+/// An answer in plain text.
+///
+/// # Panics
+/// When the status is none.
+pub fn text(status: u16, text: impl Into<String>) -> Answer {
+    answer(status, "text/plain; charset=utf-8", text.into())
+}
+
+fn answer(status: u16, media: &'static str, body: String) -> Answer {
+    let mut answer = Response::new(Body::from(body));
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_else(|_| panic!("{status} is no status"));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    answer
+}
+
+/// Whether it says no.
+pub(super) fn is_refusal(answer: &Answer) -> bool {
+    answer.status().is_client_error() || answer.status().is_server_error()
+}
+
+/// Quotes in every `message` of a JSON body, or at the end of a body that has none.
+pub(super) fn quote(refusal: Answer, quoted: &str) -> Answer {
+    refusal.map(|body| match body {
+        Body::Whole(bytes) => {
+            let mut value = serde_json::from_slice::<Value>(&bytes).unwrap_or_default();
+            Body::from(if quote_messages(&mut value, quoted) {
+                value.to_string()
+            } else {
+                format!("{}: {quoted}", String::from_utf8_lossy(&bytes))
+            })
+        }
+        stream @ Body::Stream(_) => stream,
+    })
+}
+
+/// Whether there was a message to quote in.
+fn quote_messages(value: &mut Value, quoted: &str) -> bool {
+    let inside = |(key, value): (Option<&str>, &mut Value)| match value {
+        Value::String(text) if key == Some("message") => {
+            *value = json!(format!("{text}: {quoted}"));
+            true
+        }
+        value => quote_messages(value, quoted),
+    };
+    let quotes: Vec<bool> = match value {
+        Value::Object(map) => {
+            map.iter_mut().map(|(key, value)| (Some(key.as_str()), value)).map(inside).collect()
+        }
+        Value::Array(items) => items.iter_mut().map(|item| (None, item)).map(inside).collect(),
+        _ => Vec::new(),
+    };
+    quotes.contains(&true)
+}

@@ -1,0 +1,96 @@
+//! A request as a fake reads it: whole, with its path in segments.
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Uri, request::Parts};
+use percent_encoding::percent_decode_str;
+use provider_api::CallId;
+use serde_json::Value;
+
+/// A request that has been read to its end.
+#[derive(Clone, Debug)]
+pub struct Request {
+    method: Method,
+    uri: Uri,
+    segments: Vec<String>,
+    query: Vec<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Request {
+    /// A request of these parts; tests of a fake make one by hand.
+    ///
+    /// ```
+    /// use providertest::fake::http::Request;
+    ///
+    /// let request = http::Request::put("/zones/north/machines/a%20b?wait=no").body("{}".into())?;
+    /// let request = Request::of(request);
+    /// assert_eq!(request.route(), ("PUT", vec!["zones", "north", "machines", "a b"]));
+    /// assert_eq!(request.query("wait"), Some("no"));
+    /// # Ok::<(), http::Error>(())
+    /// ```
+    pub fn of(request: http::Request<Bytes>) -> Self {
+        let (parts, body) = request.into_parts();
+        let Parts { method, uri, headers, .. } = parts;
+        let decode = |segment: &str| percent_decode_str(segment).decode_utf8_lossy().into_owned();
+        let segments = uri.path().split('/').filter(|segment| !segment.is_empty()).map(decode).collect();
+        let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
+        Self { method, uri, segments, query, headers, body }
+    }
+
+    /// Method and path, to be matched: `("GET", ["machines", name])`. Segments are decoded, empty ones left out.
+    pub fn route(&self) -> (&str, Vec<&str>) {
+        (self.method.as_str(), self.segments.iter().map(String::as_str).collect())
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Path and query as they were sent.
+    pub fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    /// The first value of a query parameter, decoded.
+    pub fn query(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The headers. Those with credentials are among them.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// A header that is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The bearer token.
+    pub fn bearer(&self) -> Option<&str> {
+        let (scheme, token) = self.header("authorization")?.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    }
+
+    /// The body.
+    pub fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// The body as JSON; `None` when it is none. A fake that validates refuses it then.
+    pub fn json(&self) -> Option<Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+
+    /// A field of a body in form encoding.
+    pub fn form(&self, name: &str) -> Option<String> {
+        form_urlencoded::parse(&self.body).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// The seam's call that sent it.
+    pub fn call(&self) -> Option<CallId> {
+        self.header(CallId::HEADER)?.parse().ok().map(CallId)
+    }
+}
