@@ -91,6 +91,7 @@ struct Programs {
 /// The running cluster. Dropping it ends it.
 struct Cluster {
     folder: PathBuf,
+    data: PathBuf,
     kubeconfig: PathBuf,
     // Its drop ends all inside, so it comes before them.
     _reaper: Reaper,
@@ -132,13 +133,14 @@ impl Cluster {
         start.wait_for_node()?;
         progress.say(&format!("node {NODE} is ready, the API server is {server} inside"));
         let servers = start.servers;
-        Ok(Self { folder, kubeconfig, inside, servers, _reaper: reaper })
+        Ok(Self { folder, data, kubeconfig, inside, servers, _reaper: reaper })
     }
 
     fn environment(&self) -> Environment {
         let mut environment = Environment::new(&self.kubeconfig, old_servers::VERSION);
         environment.set("KUBERNETES_TEST_NODE", NODE);
         environment.set("KUBERNETES_TEST_IMAGE", SQUID_IMAGE);
+        environment.set("KUBERNETES_TEST_KUBELET", pid_of_kubelet(&self.data));
         // Everything was compiled outside, and inside there is no way out.
         environment.set("CARGO_NET_OFFLINE", "true");
         environment
@@ -229,6 +231,8 @@ impl Start<'_> {
                 "--leader-elect=false",
                 "--bind-address=127.0.0.1",
             ])
+            // A lost node is known as such in seconds; kubelet's lease is as much shorter.
+            .args(["--node-monitor-grace-period=12s", "--node-monitor-period=1s"])
             .arg(format!(
                 "--service-account-private-key-file={}",
                 self.credentials.service_account_key().display()
@@ -249,8 +253,12 @@ impl Start<'_> {
         let kubeconfig = self.kubeconfig(&KUBELET)?;
         let config = include_str!("kubelet.yaml").replace("CGROUP", self.name).replace("ADDRESS", ADDRESS);
         let config = self.write("kubelet.yaml", &config)?;
-        let mut command = self.kubernetes("kubelet");
+        let mut command = self.inside.command("sh");
         command
+            // A test may stop it by this number, which holds inside.
+            .args(["-c", "echo $$ >\"$0\"; exec \"$@\""])
+            .arg(pid_of_kubelet(self.data))
+            .arg(self.programs.kubernetes.join("kubelet"))
             .arg(format!("--kubeconfig={}", kubeconfig.display()))
             .arg(format!("--config={}", config.display()))
             .args([&format!("--hostname-override={NODE}"), &format!("--node-ip={ADDRESS}")])
@@ -312,6 +320,11 @@ impl Start<'_> {
         fs::write(&path, text).map_err(|error| cannot_write(&path, &error))?;
         Ok(path)
     }
+}
+
+/// The file with the kubelet's process number inside.
+fn pid_of_kubelet(data: &Path) -> PathBuf {
+    data.join("kubelet.pid")
 }
 
 /// A cgroup of our own in every hierarchy, so that what Pods leave can be found and removed.

@@ -18,10 +18,19 @@ use provider_api::{
     ProviderId, ProviderName, Registry, Secret, State, SystemClock, TokioSpawner, Uid,
 };
 use serde_json::{Value, json};
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// How long anything that is waited for may take.
 const PATIENCE: Duration = Duration::from_secs(100);
 const STEP: Duration = Duration::from_millis(300);
+
+/// Whoever takes the node away from everybody is alone.
+static NODE: RwLock<()> = RwLock::const_new(());
+
+enum Share {
+    Among(#[expect(dead_code, reason = "held, not read")] RwLockReadGuard<'static, ()>),
+    Alone(#[expect(dead_code, reason = "held, not read")] RwLockWriteGuard<'static, ()>),
+}
 
 /// One test's part of the cluster.
 pub(crate) struct Stage {
@@ -30,10 +39,11 @@ pub(crate) struct Stage {
     pub(crate) built: Built,
     installation: InstallationId,
     kubeconfig: PathBuf,
+    _node: Share,
 }
 
 /// What xtask offers. A test that is asked for and has no cluster fails.
-fn offered(variable: &str) -> String {
+pub(crate) fn offered(variable: &str) -> String {
     std::env::var(variable)
         .unwrap_or_else(|_| panic!("{variable} is not set; `cargo xtask e2e kube-node` runs this test"))
 }
@@ -41,6 +51,15 @@ fn offered(variable: &str) -> String {
 impl Stage {
     /// A namespace in which Pods can be made, and the provider with these fields in its block.
     pub(crate) async fn set(namespace: &str, fields: Value) -> Self {
+        Self::share(Share::Among(NODE.read().await), namespace, fields).await
+    }
+
+    /// The same for a test that needs the node for itself: it waits for all others, and they for it.
+    pub(crate) async fn alone(namespace: &str, fields: Value) -> Self {
+        Self::share(Share::Alone(NODE.write().await), namespace, fields).await
+    }
+
+    async fn share(node: Share, namespace: &str, fields: Value) -> Self {
         let kubeconfig = PathBuf::from(offered("KUBERNETES_TEST_KUBECONFIG"));
         let read = Kubeconfig::read_from(&kubeconfig).unwrap();
         let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.unwrap();
@@ -49,7 +68,8 @@ impl Stage {
         Api::all(client.clone()).create(&PostParams::default(), &made).await.unwrap();
         let installation = InstallationId::parse(&format!("installation-{namespace}")).unwrap();
         let built = provider(&kubeconfig, &installation, fields);
-        let stage = Self { namespace: namespace.into(), client, built, installation, kubeconfig };
+        let stage =
+            Self { namespace: namespace.into(), client, built, installation, kubeconfig, _node: node };
         // Admission refuses Pods until the controller has made it.
         let accounts: Api<ServiceAccount> = Api::namespaced(stage.client.clone(), namespace);
         let accounts = &accounts;
@@ -125,9 +145,14 @@ impl Stage {
         self.pods().delete_collection(&at_once, &ListParams::default()).await.unwrap();
     }
 
+    /// The node as it is now.
+    pub(crate) async fn node(&self) -> Node {
+        Api::all(self.client.clone()).get(&offered("KUBERNETES_TEST_NODE")).await.unwrap()
+    }
+
     /// The address of the node.
     pub(crate) async fn node_address(&self) -> std::net::IpAddr {
-        let node = Api::<Node>::all(self.client.clone()).get(&offered("KUBERNETES_TEST_NODE")).await.unwrap();
+        let node = self.node().await;
         let addresses = node.status.and_then(|status| status.addresses).unwrap_or_default();
         let own = addresses.iter().find(|address| address.type_ == "InternalIP").unwrap();
         own.address.parse().unwrap()
@@ -153,6 +178,24 @@ pub(crate) async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut look
         assert!(begun.elapsed() < PATIENCE, "{what} did not come about within {PATIENCE:?}");
         tokio::time::sleep(STEP).await;
     }
+}
+
+/// The reason's code, empty where there is no reason.
+pub(crate) fn code(state: &State) -> &str {
+    state.reason().map_or("", |reason| &reason.code)
+}
+
+/// The processes of one Pod's Squid; a cgroup's path tells whose it is.
+pub(crate) fn squids_of(pod_uid: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    // Processes come and go.
+    let read =
+        |folder: &std::path::Path, file| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let squids = processes.filter(|process| {
+        let folder = process.path();
+        read(&folder, "comm").trim() == "squid" && read(&folder, "cgroup").contains(pod_uid)
+    });
+    squids.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// The image on the node, with Squid in it.

@@ -1,11 +1,11 @@
 //! The provider on a node that runs Pods: one whole life with requests through the real Squid, and the native states
 //! that the table of states rests on, as a real scheduler and a real kubelet make them.
 //!
-//! `cargo xtask e2e kube-node` starts the cluster and runs this. Left out is what happens on a lost node: that takes a
-//! kubelet that can be stopped, and the cluster ends when one of its servers does.
+//! `cargo xtask e2e kube-node` starts the cluster and runs this.
 #![allow(clippy::unwrap_used)]
 
 mod cluster;
+mod lost;
 mod states;
 mod traffic;
 

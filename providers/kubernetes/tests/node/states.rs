@@ -3,14 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use provider_api::{ProviderId, State, StateKind};
+use provider_api::{ProviderId, StateKind};
 use serde_json::{Value, json};
 
-use crate::cluster::{Stage, get, image, until};
-
-fn code(state: &State) -> &str {
-    state.reason().map_or("", |reason| &reason.code)
-}
+use crate::cluster::{Stage, code, get, image, squids_of, until};
 
 /// A Pod of one container that runs a shell line and is not started again.
 fn once(line: &str) -> Value {
@@ -172,15 +168,12 @@ async fn a_squid_that_is_killed_is_on_its_way_until_it_is_ready_again() {
     stage.clear().await;
 }
 
-/// Ends the Squid of one Pod as the kernel might; its cgroup's path tells whose it is.
+/// Ends the Squid of one Pod as the kernel might.
 fn kill_squid_of(pod_uid: &str) {
-    let mut killed = false;
-    for process in std::fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path()) {
-        let read = |file: &str| std::fs::read_to_string(process.join(file)).unwrap_or_default();
-        if read("comm").trim() == "squid" && read("cgroup").contains(pod_uid) {
-            let pid = process.file_name().unwrap().to_owned();
-            killed |= std::process::Command::new("kill").arg("-KILL").arg(pid).status().unwrap().success();
-        }
+    let squids = squids_of(pod_uid);
+    assert!(!squids.is_empty(), "no Squid of that Pod was found");
+    for pid in squids {
+        // One may have ended with another.
+        let _ended = std::process::Command::new("kill").arg("-KILL").arg(pid).status().unwrap();
     }
-    assert!(killed, "no Squid of that Pod was found");
 }
