@@ -122,7 +122,7 @@ impl Cluster {
 
     fn environment(&self, servers: &Servers) -> Environment {
         let mut environment = Environment::new(&self.kubeconfig, &servers.version);
-        // A compaction through etcd's own door is the only way to a 410 at once.
+        // A compaction through etcd's own door is the first step to a 410.
         environment.set("KUBERNETES_TEST_ETCD", &self.etcd_url);
         if let Some(kubectl) = &servers.kubectl {
             environment.set("KUBERNETES_TEST_KUBECTL", kubectl);
