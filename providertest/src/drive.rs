@@ -105,6 +105,15 @@ pub(crate) async fn drive<T: Send>(
     Ok(running.into_iter().map(|operation| operation.ended.expect("every future has ended")).collect())
 }
 
+/// Waits until nothing that dropped callers left behind is still at work.
+pub(crate) async fn settle(ledger: &Ledger) {
+    std::future::poll_fn(|cx| {
+        ledger.set_harness(cx.waker());
+        if ledger.settle() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
 struct Running<'f, T> {
     id: OperationId,
     future: Option<std::pin::Pin<Box<dyn Future<Output = T> + Send + 'f>>>,

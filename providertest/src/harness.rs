@@ -284,120 +284,202 @@ type Done = Result<(), Unable>;
 /// What people, other programs and the backend itself do beside the provider. Each method that a harness leaves out
 /// blocks the rules that need it; a harness for a fake has all that its backend has.
 ///
-/// Instances are named by their backend name.
+/// Instances are named by their backend name. A hand may stand on another, which has what it leaves out
+/// ([`Hand::below`]); for a fake on a store there is [`StoreHand`](crate::fake::hand::StoreHand).
 #[async_trait]
-#[allow(unused_variables)]
 pub trait Hand: Send + Sync {
+    /// The hand that has what this one leaves out.
+    fn below(&self) -> Option<&dyn Hand> {
+        None
+    }
     /// Makes an instance that the provider did not make.
     async fn plant(&self, planted: &Planted) -> Done {
-        Err(Unable("make foreign instances"))
+        match self.below() {
+            Some(below) => below.plant(planted).await,
+            None => Err(Unable("make foreign instances")),
+        }
     }
     /// Removes an instance with everything that is its own, at once.
     async fn remove(&self, name: &Name) -> Done {
-        Err(Unable("remove an instance"))
+        match self.below() {
+            Some(below) => below.remove(name).await,
+            None => Err(Unable("remove an instance")),
+        }
     }
     /// Removes an instance and leaves its secondary resources.
     async fn remove_instance_only(&self, name: &Name) -> Done {
-        Err(Unable("remove an instance without its parts"))
+        match self.below() {
+            Some(below) => below.remove_instance_only(name).await,
+            None => Err(Unable("remove an instance without its parts")),
+        }
     }
     /// Removes one secondary resource, by its key.
     async fn remove_part(&self, key: &str) -> Done {
-        Err(Unable("remove a part of an instance"))
+        match self.below() {
+            Some(below) => below.remove_part(key).await,
+            None => Err(Unable("remove a part of an instance")),
+        }
     }
     /// Puts something else in the place of an instance, under the same id.
     async fn replace(&self, name: &Name, by: Successor) -> Done {
-        Err(Unable("replace an instance"))
+        match self.below() {
+            Some(below) => below.replace(name, by).await,
+            None => Err(Unable("replace an instance")),
+        }
     }
     /// Begins a deletion that stays in progress until [`Hand::finish_deletion`].
     async fn begin_deletion(&self, name: &Name) -> Done {
-        Err(Unable("begin a deletion and keep it in progress"))
+        match self.below() {
+            Some(below) => below.begin_deletion(name).await,
+            None => Err(Unable("begin a deletion and keep it in progress")),
+        }
     }
     /// Lets the deletion of an instance come to its end.
     async fn finish_deletion(&self, name: &Name) -> Done {
-        Err(Unable("finish a deletion"))
+        match self.below() {
+            Some(below) => below.finish_deletion(name).await,
+            None => Err(Unable("finish a deletion")),
+        }
     }
     /// Puts an instance in a native state: one of the profile's table, or [`UNKNOWN_STATE`].
     async fn set_native_state(&self, name: &Name, native: &str) -> Done {
-        Err(Unable("set native states"))
+        match self.below() {
+            Some(below) => below.set_native_state(name, native).await,
+            None => Err(Unable("set native states")),
+        }
     }
     /// Gives an instance these addresses, most trusted source first; none at all when empty.
     async fn set_addresses(&self, name: &Name, addresses: &[IpAddr]) -> Done {
-        Err(Unable("set addresses"))
+        match self.below() {
+            Some(below) => below.set_addresses(name, addresses).await,
+            None => Err(Unable("set addresses")),
+        }
     }
     /// Puts these marks in the place of those that an instance carries.
     async fn set_marks(&self, name: &Name, marks: &BTreeMap<String, String>) -> Done {
-        Err(Unable("change the marks of an instance"))
+        match self.below() {
+            Some(below) => below.set_marks(name, marks).await,
+            None => Err(Unable("change the marks of an instance")),
+        }
     }
     /// Lets an instance come up: what a kubelet, a boot or a scheduler would do in time.
     async fn bring_up(&self, name: &Name) -> Done {
-        Err(Unable("bring an instance up"))
+        match self.below() {
+            Some(below) => below.bring_up(name).await,
+            None => Err(Unable("bring an instance up")),
+        }
     }
     /// Moves an instance to another place inside the provider's scope.
     async fn relocate(&self, name: &Name) -> Done {
-        Err(Unable("move an instance"))
+        match self.below() {
+            Some(below) => below.relocate(name).await,
+            None => Err(Unable("move an instance")),
+        }
     }
     /// Makes the creation time of an instance unreadable.
     async fn spoil_created_at(&self, name: &Name) -> Done {
-        Err(Unable("spoil a creation time"))
+        match self.below() {
+            Some(below) => below.spoil_created_at(name).await,
+            None => Err(Unable("spoil a creation time")),
+        }
     }
     /// Makes one instance unreadable in listings, or readable again.
     async fn set_unreadable(&self, name: &Name, unreadable: bool) -> Done {
-        Err(Unable("make one instance unreadable"))
+        match self.below() {
+            Some(below) => below.set_unreadable(name, unreadable).await,
+            None => Err(Unable("make one instance unreadable")),
+        }
     }
     /// Lets an instance vanish once a listing that is under way has seen it.
     async fn vanish_during_list(&self, name: &Name) -> Done {
-        Err(Unable("let an instance vanish during a listing"))
+        match self.below() {
+            Some(below) => below.vanish_during_list(name).await,
+            None => Err(Unable("let an instance vanish during a listing")),
+        }
     }
     /// Makes another instance, not the provider's, need the parts of this one.
     async fn reference_parts(&self, name: &Name) -> Done {
-        Err(Unable("reference the parts of an instance"))
+        match self.below() {
+            Some(below) => below.reference_parts(name).await,
+            None => Err(Unable("reference the parts of an instance")),
+        }
     }
     /// Limits how many instances there may be; `None` lifts the limit.
     async fn set_quota(&self, quota: Option<usize>) -> Done {
-        Err(Unable("set a quota"))
+        match self.below() {
+            Some(below) => below.set_quota(quota).await,
+            None => Err(Unable("set a quota")),
+        }
     }
     /// Lets the next create be accepted and fail later, with a catalogued error; `None` mends it.
     async fn fail_late(&self, native: Option<&str>) -> Done {
-        Err(Unable("let a create fail late"))
+        match self.below() {
+            Some(below) => below.fail_late(native).await,
+            None => Err(Unable("let a create fail late")),
+        }
     }
     /// Serves listings in pages of that size.
     async fn set_page_size(&self, size: usize) -> Done {
-        Err(Unable("set the page size"))
+        match self.below() {
+            Some(below) => below.set_page_size(size).await,
+            None => Err(Unable("set the page size")),
+        }
     }
     /// Makes error answers to calls with a payload quote that payload.
     async fn quote_payloads(&self, quote: bool) -> Done {
-        Err(Unable("quote payloads in error answers"))
+        match self.below() {
+            Some(below) => below.quote_payloads(quote).await,
+            None => Err(Unable("quote payloads in error answers")),
+        }
     }
     /// Replaces the credentials on the backend and where the provider reads them; the old ones no longer work.
     async fn rotate_credentials(&self) -> Done {
-        Err(Unable("rotate credentials"))
+        match self.below() {
+            Some(below) => below.rotate_credentials().await,
+            None => Err(Unable("rotate credentials")),
+        }
     }
     /// Makes the provider's credentials unacceptable; `false` mends it.
     async fn spoil_credentials(&self, spoil: bool) -> Done {
-        Err(Unable("spoil the credentials"))
+        match self.below() {
+            Some(below) => below.spoil_credentials(spoil).await,
+            None => Err(Unable("spoil the credentials")),
+        }
     }
     /// The rights that can be taken away, as the backend names them.
     fn rights(&self) -> Vec<&'static str> {
-        Vec::new()
+        self.below().map(|below| below.rights()).unwrap_or_default()
     }
     /// Takes a right away; `None` gives all back.
     async fn revoke(&self, right: Option<&str>) -> Done {
-        Err(Unable("take rights away"))
+        match self.below() {
+            Some(below) => below.revoke(right).await,
+            None => Err(Unable("take rights away")),
+        }
     }
     /// The reasons that checks can give here, each with what provokes it and what mends it again.
     fn check_faults(&self) -> Vec<&'static str> {
-        Vec::new()
+        self.below().map(|below| below.check_faults()).unwrap_or_default()
     }
     /// Provokes the check reason of that name; `None` mends it.
     async fn set_check_fault(&self, reason: Option<&str>) -> Done {
-        Err(Unable("provoke check reasons"))
+        match self.below() {
+            Some(below) => below.set_check_fault(reason).await,
+            None => Err(Unable("provoke check reasons")),
+        }
     }
     /// Breaks the stream of hints once; what happens meanwhile is missed.
     async fn break_watch(&self) -> Done {
-        Err(Unable("break the watch"))
+        match self.below() {
+            Some(below) => below.break_watch().await,
+            None => Err(Unable("break the watch")),
+        }
     }
     /// Sends a request that makes no sense past the provider, and says whether the fake refused it.
     async fn send_nonsense(&self) -> Result<bool, Unable> {
-        Err(Unable("send nonsense"))
+        match self.below() {
+            Some(below) => below.send_nonsense().await,
+            None => Err(Unable("send nonsense")),
+        }
     }
 }

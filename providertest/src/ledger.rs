@@ -43,6 +43,8 @@ struct State {
     sleepers: BTreeMap<u64, Sleeper>,
     tasks: BTreeMap<TaskId, Task>,
     dials: usize,
+    /// How many of the dials were made by calls that have ended; their connections are about to close.
+    stale_dials: usize,
     drops: Vec<Drop_>,
     dropped_in_transit: usize,
     sleeps_fired: u64,
@@ -255,8 +257,9 @@ impl Ledger {
         let busy = state.requests.values().any(|request| !request.parked);
         let parked = state.requests.values().filter(|request| request.blocking && request.parked).count();
         let running = state.calls.values().filter(|live| live.closure.is_running()).count();
+        let stale = state.stale_dials > 0;
         drop(state);
-        let settled = wake.is_empty() && !busy && running <= parked;
+        let settled = wake.is_empty() && !busy && !stale && running <= parked;
         wake.into_iter().for_each(Waker::wake);
         settled
     }
@@ -344,7 +347,7 @@ impl State {
             }
         }
         let blocked = self.requests.values().filter(|request| request.blocking && request.parked).count();
-        if unmatched != self.dials || closures != blocked {
+        if unmatched != self.dials || self.stale_dials > 0 || closures != blocked {
             return false;
         }
         self.operations.iter().all(|(id, operation)| {
@@ -392,7 +395,13 @@ impl Tracker for Ledger {
 
     fn end_call(&self, call: CallId, end: CallEnd) {
         self.change(|state| {
+            let in_transit = state.parked_for(call) == 0;
             if let Some(live) = state.calls.get_mut(&call) {
+                // Only a call at rest ends so, and one without a request rests by its dial: without this the dial would
+                // count for the next call until the fake sees it closed.
+                if in_transit && !live.blocking && end != CallEnd::Answered {
+                    state.stale_dials = state.dials.min(state.stale_dials + 1);
+                }
                 if end == CallEnd::Dropped && !live.blocking && !live.arrived {
                     state.dropped_in_transit += 1;
                 }
@@ -528,7 +537,10 @@ pub struct ParkedDial(Ledger);
 
 impl Drop for ParkedDial {
     fn drop(&mut self) {
-        self.0.change(|state| state.dials = state.dials.saturating_sub(1));
+        self.0.change(|state| {
+            state.dials = state.dials.saturating_sub(1);
+            state.stale_dials = state.stale_dials.saturating_sub(1);
+        });
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
 use provider_api::{CallId, OperationId};
 
 use crate::{
@@ -72,6 +73,7 @@ struct State {
     late: Vec<Late>,
     conditions: BTreeMap<String, Condition>,
     latency: Duration,
+    watchers: Vec<UnboundedSender<()>>,
     under_way: BTreeMap<String, BTreeMap<OperationId, usize>>,
     peaks: BTreeMap<String, usize>,
 }
@@ -216,6 +218,19 @@ impl Wire {
             Some(condition) => state.conditions.insert(target.to_owned(), condition),
             None => state.conditions.remove(target),
         };
+        state.watchers.retain(|watcher| watcher.unbounded_send(()).is_ok());
+    }
+
+    /// How a part of the backend behaves now.
+    pub fn condition(&self, target: &str) -> Option<Condition> {
+        self.lock().conditions.get(target).copied()
+    }
+
+    /// An item for each change of a condition, for connections that stand.
+    pub(crate) fn condition_changes(&self) -> UnboundedReceiver<()> {
+        let (send, receive) = unbounded();
+        self.lock().watchers.push(send);
+        receive
     }
 
     /// How long every answer takes.

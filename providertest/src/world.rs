@@ -300,12 +300,7 @@ impl World {
 
     /// Waits until nothing that dropped callers left behind is still at work.
     pub async fn settle(&self) {
-        let ledger = self.wire().ledger();
-        std::future::poll_fn(|cx| {
-            ledger.set_harness(cx.waker());
-            if ledger.settle() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
-        })
-        .await;
+        drive::settle(self.wire().ledger()).await;
     }
 
     /// Creates.

@@ -34,10 +34,6 @@ impl fmt::Debug for Body {
     }
 }
 
-/// The fake refuses, with the error of that id in its catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refused(pub &'static str);
-
 /// An answer in JSON.
 ///
 /// # Panics

@@ -74,15 +74,14 @@ mod server;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
-
 use provider_api::NativeError;
 
 pub use self::{
-    answer::{Answer, Body, Refused, json, text},
+    answer::{Answer, Body, json, text},
     request::Request,
     server::{Server, Service},
 };
+pub use super::{Reading, Refused};
 
 /// A backend behind HTTP, as its author writes it. Three methods are the author's own; the others have a default that
 /// suits most backends.
@@ -119,47 +118,5 @@ pub trait Fake: Send + Sync + 'static {
     /// Puts what was sent into a refusal: into each `message` of a JSON body, or at the end of another body.
     fn quote(&self, refusal: Answer, quoted: &str) -> Answer {
         answer::quote(refusal, quoted)
-    }
-}
-
-/// What the wire records of a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
-    pub(crate) kind: Cow<'static, str>,
-    pub(crate) target: String,
-    pub(crate) subject: String,
-    pub(crate) mutates: bool,
-    pub(crate) payload: bool,
-}
-
-impl Reading {
-    /// A request of that kind, as the profile and the catalogue name it, to that target: the part of the backend that
-    /// can fail on its own, as `Backend::targets` names it. It changes nothing and carries nothing secret.
-    pub fn new(kind: impl Into<Cow<'static, str>>, target: impl Into<String>) -> Self {
-        Self {
-            kind: kind.into(),
-            target: target.into(),
-            subject: String::new(),
-            mutates: false,
-            payload: false,
-        }
-    }
-
-    /// About an instance, a volume, a task.
-    #[must_use]
-    pub fn about(self, subject: impl Into<String>) -> Self {
-        Self { subject: subject.into(), ..self }
-    }
-
-    /// It changes something.
-    #[must_use]
-    pub fn mutates(self) -> Self {
-        Self { mutates: true, ..self }
-    }
-
-    /// Its body carries user data or credentials, which a refusal may quote.
-    #[must_use]
-    pub fn with_payload(self) -> Self {
-        Self { payload: true, ..self }
     }
 }

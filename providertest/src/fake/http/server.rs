@@ -6,24 +6,16 @@ use bytes::Bytes;
 use futures::{StreamExt as _, future::BoxFuture};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
-use provider_api::{Catalogue, Class, NativeError};
+use provider_api::Catalogue;
 
-use super::{Answer, Body, Fake, Reading, Refused, Request, answer::is_refusal, text};
+use super::{Answer, Body, Fake, Refused, Request, answer::is_refusal, text};
 use crate::{
-    fake::{On, Serving, serving::Connection},
-    harness::UNKNOWN_ERROR,
-    wire::{Incoming, Reply, Wire},
+    fake::{On, Serving, reading::listed, serving::Connection},
+    wire::{Reply, Wire},
 };
 
 /// Longer bodies are refused, unless [`Server::limit`] says otherwise.
 const LIMIT: usize = 16 << 20;
-
-/// The error that no catalogue lists, as [`Fake::native`] is asked to word it.
-const UNHEARD_OF: NativeError =
-    NativeError::new(UNKNOWN_ERROR, &[], Class::Transient, "nowhere: nobody has ever seen it")
-        .status(599)
-        .code("neverHeardOf")
-        .text("nobody has ever heard of this");
 
 /// A fake over HTTP, and the wire that each request passes. Cheap to clone; clones are one server.
 #[derive(Clone)]
@@ -77,9 +69,9 @@ impl Server {
     /// Serves one request that was read whole. To be run in a task of its own: a caller that leaves decides nothing.
     pub async fn pass(&self, request: Request) -> Reply<Answer> {
         let Inner { fake, wire, blocking, .. } = &*self.0;
-        let Reading { kind, target, subject, mutates, payload } = fake.read(&request);
-        let incoming = Incoming { call: request.call(), kind, target, subject, mutates, blocking: *blocking };
-        let of_effect = self.sent(request, payload);
+        let reading = fake.read(&request);
+        let incoming = reading.incoming(request.call(), *blocking);
+        let of_effect = self.sent(request, reading.payload);
         let of_native = of_effect.clone();
         let effect = move || {
             let answer = of_effect.fake.answer(&of_effect.request);
@@ -105,10 +97,7 @@ pub(super) struct Sent {
 
 impl Sent {
     pub(super) fn native(&self, id: &str) -> Answer {
-        let error = if id == UNKNOWN_ERROR { Some(&UNHEARD_OF) } else { self.catalogue.get(id) };
-        let error =
-            error.unwrap_or_else(|| panic!("the fake refuses with {id:?}, which its catalogue lacks"));
-        self.fake.native(&self.request, error)
+        self.fake.native(&self.request, listed(self.catalogue, id))
     }
 
     /// Quotes what was sent in a refusal, where the backend does.

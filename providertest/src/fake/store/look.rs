@@ -1,0 +1,201 @@
+//! How a store looks: single instances, native states, pages, and what an observer sees.
+
+use std::net::IpAddr;
+
+use super::{Record, Refusal, Source, Store};
+use crate::harness::{Delivered, Thing, ThingKind};
+
+/// What the clock says about an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It is a placeholder.
+    Bare,
+    /// It is being made.
+    Making,
+    /// It boots.
+    Booting,
+    /// It is up.
+    Up,
+    /// It was not started.
+    Stopped,
+    /// Its removal has begun.
+    Going,
+}
+
+/// One page of a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// What is on it, in the order of keys.
+    pub items: Vec<T>,
+    /// The token of the next one.
+    pub next: Option<String>,
+}
+
+/// One page of `items` in the order of their keys. `from` is the token that the page before gave.
+///
+/// # Errors
+/// BadPage for a token that no page gave.
+pub fn page<T>(
+    mut items: Vec<T>,
+    key: impl Fn(&T) -> String,
+    from: Option<&str>,
+    size: usize,
+) -> Result<Page<T>, Refusal> {
+    items.sort_by_cached_key(&key);
+    if let Some(from) = from {
+        let from = from.strip_prefix("after:").ok_or(Refusal::BadPage)?;
+        items.retain(|item| key(item).as_str() > from);
+    }
+    let more = items.len() > size.max(1);
+    items.truncate(size.max(1));
+    let next = items.last().filter(|_| more).map(|last| format!("after:{}", key(last)));
+    Ok(Page { items, next })
+}
+
+impl<I, P> Store<I, P> {
+    /// An instance or placeholder.
+    pub fn find(&self, place: &str, key: &str) -> Option<&Record<I>> {
+        self.instances.iter().find(|record| record.place == place && record.key == key)
+    }
+
+    /// An instance or placeholder by its name, wherever it stands.
+    pub fn named(&self, name: &str) -> Option<&Record<I>> {
+        self.instances.iter().find(|record| record.name == name)
+    }
+
+    /// One instance or placeholder, as a call that reads it finds it.
+    ///
+    /// # Errors
+    /// NotFound; Unreadable where somebody made it so.
+    pub fn read(&self, place: &str, key: &str) -> Result<&Record<I>, Refusal> {
+        let record = self.find(place, key).ok_or(Refusal::NotFound)?;
+        if record.unreadable { Err(Refusal::Unreadable) } else { Ok(record) }
+    }
+
+    /// What the clock says about it.
+    pub fn phase(&self, record: &Record<I>) -> Phase {
+        match record.up_at {
+            _ if record.gone_at.is_some() => Phase::Going,
+            _ if record.bare => Phase::Bare,
+            None => Phase::Stopped,
+            Some(_) if self.now < record.made_at => Phase::Making,
+            Some(up_at) if self.now < up_at => Phase::Booting,
+            Some(_) => Phase::Up,
+        }
+    }
+
+    /// Its native state: the one that somebody set, otherwise what the backend calls the one that the clock says.
+    pub fn state_of<'r>(&self, record: &'r Record<I>) -> &'r str {
+        let states = &self.ways.states;
+        let standing = || match record.up_at {
+            _ if record.bare => states.bare,
+            None => states.stopped,
+            Some(_) if self.now < record.made_at => states.making,
+            Some(up_at) if self.now < up_at => states.booting,
+            Some(_) => states.up,
+        };
+        match (&record.pinned, states.going) {
+            (_, Some(going)) if record.gone_at.is_some() => going,
+            (Some(pinned), _) => pinned,
+            (None, _) => standing(),
+        }
+    }
+
+    /// Whether it is up, whatever its native state is called.
+    pub fn is_up(&self, record: &Record<I>) -> bool {
+        record.up_at.is_some_and(|at| at <= self.now)
+    }
+
+    /// Whether somebody's work keeps others off it: its making, or a state that locks.
+    pub fn is_locked(&self, record: &Record<I>) -> bool {
+        let pinned = record.pinned.as_deref().is_some_and(|state| self.ways.locking.contains(&state));
+        pinned || record.locked_until.is_some_and(|until| self.now < until)
+    }
+
+    /// The addresses that can be found out about it, in its own order; none before it is up.
+    pub fn addresses_of(&self, record: &Record<I>) -> Vec<(Source, IpAddr)> {
+        if self.is_up(record) { record.addresses.clone() } else { Vec::new() }
+    }
+
+    /// Everything that stands here, as an observer sees it: `Backend::everything` of a fake.
+    pub fn things(&self) -> Vec<Thing> {
+        let parts = self.parts.iter().map(|part| Thing {
+            key: life(part.incarnation),
+            kind: ThingKind::Secondary,
+            name: part.name.clone(),
+            target: part.place.clone(),
+            marks: Default::default(),
+            native_state: "there".to_owned(),
+            deleting: false,
+            references: part.shared.iter().map(|name| shared(name)).collect(),
+            delivered: Delivered::default(),
+        });
+        let shared_things = self.shared.iter().map(|name| Thing {
+            key: shared(name),
+            kind: ThingKind::Shared,
+            name: name.clone(),
+            target: self.places.first().cloned().unwrap_or_default(),
+            marks: Default::default(),
+            native_state: "there".to_owned(),
+            deleting: false,
+            references: Vec::new(),
+            delivered: Delivered::default(),
+        });
+        self.instances.iter().map(|record| self.thing(record)).chain(parts).chain(shared_things).collect()
+    }
+
+    fn thing(&self, record: &Record<I>) -> Thing {
+        let parts: Vec<_> = record.parts.iter().filter_map(|name| self.part(&record.place, name)).collect();
+        let mut delivered = record.delivered.clone();
+        if delivered.cloud_init.is_none() {
+            let seed = parts.iter().find_map(|part| part.payload.as_ref());
+            delivered.cloud_init = seed.map(|payload| payload.reveal().to_vec());
+        }
+        let own = parts.iter().map(|part| life(part.incarnation));
+        Thing {
+            key: life(record.incarnation),
+            kind: if record.bare { ThingKind::Placeholder } else { ThingKind::Instance },
+            name: record.name.clone(),
+            target: record.place.clone(),
+            marks: record.marks.clone(),
+            native_state: self.state_of(record).to_owned(),
+            deleting: record.gone_at.is_some(),
+            references: own.chain(record.shared.iter().map(|name| shared(name))).collect(),
+            delivered,
+        }
+    }
+}
+
+impl<I: Clone, P: Clone + Default> Store<I, P> {
+    /// One page of the instances and placeholders in a place, or in all of them, in the order of their keys. An
+    /// unreadable one is among them, and its reader sees that by its field. What was to vanish once a listing had named
+    /// it is gone after this.
+    ///
+    /// # Errors
+    /// BadPage for a token that no page gave.
+    pub fn list(&mut self, place: Option<&str>, from: Option<&str>) -> Result<Page<Record<I>>, Refusal> {
+        let here = |record: &&Record<I>| place.is_none_or(|place| record.place == place);
+        let records: Vec<_> = self.instances.iter().filter(here).cloned().collect();
+        // Two places may have the same key.
+        let key = |record: &Record<I>| match place {
+            Some(_) => record.key.clone(),
+            None => format!("{}/{}", record.place, record.key),
+        };
+        let page = page(records, key, from, self.page_size)?;
+        let named = |name: &mut String| page.items.iter().any(|record| record.name == *name);
+        if let Some(name) = self.vanishing.take_if(named) {
+            let incarnation = self.named(&name).map(|record| record.incarnation);
+            incarnation.and_then(|incarnation| self.erase(incarnation));
+        }
+        Ok(page)
+    }
+}
+
+/// The key under which an observer sees an instance or a part.
+pub(crate) fn life(incarnation: u64) -> String {
+    format!("life/{incarnation}")
+}
+
+fn shared(name: &str) -> String {
+    format!("shared/{name}")
+}

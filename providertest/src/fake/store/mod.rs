@@ -1,0 +1,302 @@
+//! An instance store for fakes to build on: what stands in a backend, and how time works on it. State that changes later
+//! is worked out from the case's clock when somebody looks; nothing runs in the background.
+//!
+//! A store keeps instances by place and key, with their marks, life and addresses; tasks with their end and their
+//! failure; locks; parts, that is secondary resources; a quota, a page size, a token and its rights; and whatever
+//! somebody else did to an instance: a pinned state, a held removal, an entry that cannot be read. A fake's handlers
+//! call it and word what it refuses. The powers that the kit asks for stand on it too, in [`hand`](crate::fake::hand).
+//!
+//! ```
+//! use std::{sync::Arc, time::Duration};
+//!
+//! use providertest::{clock::CaseClock, ledger::Ledger};
+//! use providertest::fake::store::{New, Refusal, Shared, Store, Ways};
+//!
+//! /// What this backend keeps of an instance beside the usual.
+//! #[derive(Clone, Default)]
+//! struct Machine { size: String }
+//!
+//! // In `Harness::open` the clock is the case's.
+//! let clock = Arc::new(CaseClock::new(Ledger::default()));
+//! let store: Shared<Machine> = Shared::new(Store::new(Ways::default(), ["north"]), clock);
+//! let new = New {
+//!     key: "a".into(),
+//!     name: "a".into(),
+//!     own: Machine { size: "small".into() },
+//!     ..New::default()
+//! };
+//! store.open().make("north", new.clone())?;
+//! assert_eq!(store.open().make("north", new).unwrap_err(), Refusal::AlreadyExists);
+//! let mut store = store.open();
+//! let record = store.read("north", "a")?;
+//! assert_eq!((store.state_of(record), record.own.size.as_str()), ("starting", "small"));
+//! # Ok::<(), Refusal>(())
+//! ```
+
+mod life;
+mod look;
+mod parts;
+mod record;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod ways;
+
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use provider_api::{Clock, Timestamp};
+
+pub(crate) use self::look::life;
+pub use self::{
+    life::Made,
+    look::{Page, Phase, page},
+    record::{Event, HELD, Marks, New, NewPart, Part, Record, Source},
+    tasks::{Failure, Outcome, Task},
+    ways::{Parts, States, Ways, leases},
+};
+
+/// Everything that a backend holds, as it is at one moment. A fake shares it by [`Shared`].
+pub struct Store<I, P = ()> {
+    /// How the backend behaves.
+    pub ways: Ways,
+    /// Its places, in order.
+    pub places: Vec<String>,
+    /// Instances and placeholders, in the order in which they were made.
+    pub instances: Vec<Record<I>>,
+    /// Secondary resources.
+    pub parts: Vec<Part<P>>,
+    /// Things that many share, by name: base images. They stand in the first place.
+    pub shared: BTreeSet<String>,
+    /// Tasks, oldest first. They stay to be read.
+    pub tasks: Vec<Task>,
+    /// How many instances and placeholders there may be.
+    pub quota: Option<usize>,
+    /// How many rows a page has.
+    pub page_size: usize,
+    /// Whether refusals quote what they were sent; a fake asks for it in `Fake::quotes`.
+    pub quotes: bool,
+    /// The token that is accepted.
+    pub token: Vec<u8>,
+    /// Whether no token is accepted for now.
+    pub spoiled: bool,
+    /// The right that was taken away.
+    pub revoked: Option<&'static str>,
+    /// The catalogued error that the next instance comes to once it was accepted.
+    pub next_fails: Option<String>,
+    /// The name of the instance that goes as soon as a listing has named it.
+    pub vanishing: Option<String>,
+    /// Whether what the backend is asked about itself fails: the check reason APIError. A fake that is asked so honours
+    /// it.
+    pub ailing: bool,
+    now: Duration,
+    stamp: Timestamp,
+    counter: u64,
+    watchers: Vec<UnboundedSender<Event>>,
+}
+
+/// Why a store does not do what it is asked. A fake words each as its backend does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{}", self.id())]
+pub enum Refusal {
+    /// There is no such instance.
+    NotFound,
+    /// The key is taken.
+    AlreadyExists,
+    /// It makes no sense: an empty name, an unknown place.
+    Invalid,
+    /// There may be no more instances.
+    Quota,
+    /// It is locked.
+    Locked,
+    /// It is another life of the key.
+    Changed,
+    /// What is written about it cannot be read.
+    Unreadable,
+    /// The page token is no good.
+    BadPage,
+    /// There is no such part.
+    PartNotFound,
+    /// An instance uses that part.
+    InUse,
+    /// A part that it needs is not there.
+    PartsMissing,
+    /// There is no such task.
+    TaskNotFound,
+    /// The token is not accepted.
+    Unauthorized,
+    /// The token lacks the right.
+    Forbidden,
+}
+
+impl Refusal {
+    /// Its name: `not-found`. Where the catalogue of a fake uses these names, `?` turns a refusal into
+    /// [`Refused`](crate::fake::Refused).
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::NotFound => "not-found",
+            Self::AlreadyExists => "already-exists",
+            Self::Invalid => "invalid",
+            Self::Quota => "quota",
+            Self::Locked => "locked",
+            Self::Changed => "changed",
+            Self::Unreadable => "unreadable",
+            Self::BadPage => "bad-page",
+            Self::PartNotFound => "part-not-found",
+            Self::InUse => "in-use",
+            Self::PartsMissing => "parts-missing",
+            Self::TaskNotFound => "task-not-found",
+            Self::Unauthorized => "unauthorized",
+            Self::Forbidden => "forbidden",
+        }
+    }
+}
+
+impl From<Refusal> for crate::fake::Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self(refusal.id())
+    }
+}
+
+/// What any store can do, whatever its author keeps in it.
+impl<I, P> Store<I, P> {
+    /// An empty store with those ways and places.
+    pub fn new(ways: Ways, places: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            ways,
+            places: places.into_iter().map(Into::into).collect(),
+            instances: Vec::new(),
+            parts: Vec::new(),
+            shared: BTreeSet::new(),
+            tasks: Vec::new(),
+            quota: None,
+            page_size: 100,
+            quotes: false,
+            token: Vec::new(),
+            spoiled: false,
+            revoked: None,
+            next_fails: None,
+            vanishing: None,
+            ailing: false,
+            now: Duration::ZERO,
+            stamp: Timestamp::UNIX_EPOCH,
+            counter: 0,
+            watchers: Vec::new(),
+        }
+    }
+
+    /// With a token, without which nothing is answered.
+    #[must_use]
+    pub fn with_token(self, token: impl Into<Vec<u8>>) -> Self {
+        Self { token: token.into(), ..self }
+    }
+
+    /// With things that many share.
+    #[must_use]
+    pub fn with_shared(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { shared: names.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The time on the case's clock.
+    pub fn now(&self) -> Duration {
+        self.now
+    }
+
+    /// The time of day.
+    pub fn stamp(&self) -> Timestamp {
+        self.stamp
+    }
+
+    /// A number that the store has not given yet: for lives, tasks, anything else.
+    pub fn count(&mut self) -> u64 {
+        self.counter += 1;
+        self.counter
+    }
+
+    /// Whether that token may do what takes that right.
+    ///
+    /// # Errors
+    /// Unauthorized when the token is another; Forbidden when the right was taken away.
+    pub fn allows(&self, token: Option<&[u8]>, right: Option<&str>) -> Result<(), Refusal> {
+        if self.spoiled || token != Some(&self.token) {
+            return Err(Refusal::Unauthorized);
+        }
+        if right.is_some() && right == self.revoked { Err(Refusal::Forbidden) } else { Ok(()) }
+    }
+
+    /// The rights that the token holds now.
+    pub fn rights(&self) -> impl Iterator<Item = &'static str> {
+        self.ways.rights.iter().copied().filter(|right| self.revoked != Some(right))
+    }
+
+    /// Changes as they happen, from now until the watch breaks.
+    pub fn watch(&mut self) -> UnboundedReceiver<Event> {
+        let (send, receive) = unbounded();
+        self.watchers.push(send);
+        receive
+    }
+
+    /// Breaks every watch; what happens meanwhile is missed.
+    pub fn break_watches(&mut self) {
+        self.watchers.clear();
+    }
+
+    /// Tells those who watch.
+    pub fn tell(&mut self, record: &Record<I>) {
+        let event = Event {
+            place: record.place.clone(),
+            key: record.key.clone(),
+            name: record.name.clone(),
+            marks: record.marks.clone(),
+        };
+        self.watchers.retain(|watcher| watcher.unbounded_send(event.clone()).is_ok());
+    }
+}
+
+/// A store and the clock that it lives by. Clones are one store.
+pub struct Shared<I, P = ()> {
+    store: Arc<Mutex<Store<I, P>>>,
+    clock: Arc<dyn Clock>,
+}
+
+impl<I: Clone, P: Clone + Default> Shared<I, P> {
+    /// Shares a store that lives by the case's clock.
+    pub fn new(store: Store<I, P>, clock: Arc<dyn Clock>) -> Self {
+        Self { store: Arc::new(Mutex::new(store)), clock }
+    }
+
+    /// The store as it is now, with everything done that is due. Nobody else sees it until the guard is dropped.
+    pub fn open(&self) -> MutexGuard<'_, Store<I, P>> {
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        store.advance(self.clock.monotonic(), self.clock.now());
+        store
+    }
+}
+
+impl<I, P> Clone for Shared<I, P> {
+    fn clone(&self) -> Self {
+        Self { store: Arc::clone(&self.store), clock: Arc::clone(&self.clock) }
+    }
+}
+
+impl<I, P> fmt::Debug for Shared<I, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Shared")
+    }
+}
+
+impl<I, P> fmt::Debug for Store<I, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("now", &self.now)
+            .field("instances", &self.instances.len())
+            .field("parts", &self.parts.len())
+            .field("tasks", &self.tasks.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,224 @@
+//! What a store does by itself: time, tasks, locks, quota, pages, parts, rights.
+
+use std::{sync::Arc, time::Duration};
+
+use provider_api::Clock as _;
+
+use super::*;
+use crate::{clock::CaseClock, harness::ThingKind, ledger::Ledger};
+
+struct Fixture {
+    store: Shared<()>,
+    ledger: Ledger,
+}
+
+impl Fixture {
+    fn new(ways: Ways) -> Self {
+        let ledger = Ledger::default();
+        let clock = Arc::new(CaseClock::new(ledger.clone()));
+        assert_eq!(clock.monotonic(), Duration::ZERO);
+        let store = Store::new(ways, ["z1", "z2"]).with_token("token").with_shared(["base"]);
+        Self { store: Shared::new(store, clock), ledger }
+    }
+
+    fn pass(&self, seconds: u64) {
+        self.ledger.pass(Duration::from_secs(seconds));
+    }
+
+    fn make(&self, name: &str, parts: &[&str]) -> Result<Made, Refusal> {
+        self.store.open().make("z1", new(name, parts))
+    }
+
+    fn state(&self, name: &str) -> String {
+        let store = self.store.open();
+        store.find("z1", name).map_or("gone", |record| store.state_of(record)).to_owned()
+    }
+}
+
+fn new(name: &str, parts: &[&str]) -> New<()> {
+    New {
+        key: name.to_owned(),
+        name: name.to_owned(),
+        parts: parts.iter().map(|part| (*part).to_owned()).collect(),
+        shared: vec!["base".to_owned()],
+        ..New::default()
+    }
+}
+
+fn working() -> Ways {
+    Ways { work: Duration::from_secs(2), tasks: true, ..Ways::default() }
+}
+
+#[test]
+fn what_was_accepted_goes_on_by_the_clock() {
+    let it = Fixture::new(working());
+    let task = it.make("a", &[]).unwrap().task.unwrap();
+    assert_eq!(it.state("a"), "pending");
+    let running = |store: &Store<()>| store.outcome(store.task(task).unwrap()) == Outcome::Running;
+    assert!(running(&it.store.open()));
+    let addresses = |store: &Store<()>| store.addresses_of(store.named("a").unwrap()).len();
+    assert_eq!(addresses(&it.store.open()), 0);
+    it.pass(2);
+    assert_eq!(it.state("a"), "starting");
+    assert!(!running(&it.store.open()));
+    it.pass(20);
+    assert_eq!((it.state("a").as_str(), addresses(&it.store.open())), ("running", 2));
+}
+
+#[test]
+fn a_late_failure_takes_the_instance_away_and_stays_to_be_read() {
+    let it = Fixture::new(Ways { parts: Parts::Cascade, ..working() });
+    it.store.open().next_fails = Some("stock-out".to_owned());
+    it.make("a", &["a-disk"]).unwrap();
+    assert_eq!(it.store.open().parts.len(), 1);
+    it.pass(2);
+    assert_eq!((it.state("a").as_str(), it.store.open().parts.len()), ("gone", 0));
+    let store = it.store.open();
+    let task = store.tasks_of("a").next().unwrap();
+    let expected = Failure { id: "stock-out".to_owned(), text: None };
+    assert_eq!(store.outcome(task), Outcome::Failed(&expected));
+    drop(store);
+    it.make("a", &[]).unwrap();
+    it.pass(30);
+    assert_eq!(it.state("a"), "running", "only one was to fail");
+}
+
+#[test]
+fn a_lock_keeps_others_off_until_it_is_over() {
+    let it = Fixture::new(Ways { locks: true, locking: &["snapshot"], ..working() });
+    it.store.open().make("z1", New { bare: true, ..new("a", &[]) }).unwrap();
+    assert_eq!(it.store.open().remove("z1", "a", None), Err(Refusal::Locked));
+    it.pass(2);
+    assert_eq!(it.state("a"), "bare");
+    assert_eq!(it.store.open().start("z1", "a"), Err(Refusal::NotFound));
+    it.store.open().configure("z1", new("a", &[])).unwrap();
+    assert_eq!(it.store.open().configure("z1", new("a", &[])), Err(Refusal::AlreadyExists));
+    assert_eq!(it.state("a"), "stopped");
+    it.store.open().start("z1", "a").unwrap();
+    it.pass(20);
+    assert_eq!(it.state("a"), "running");
+    it.store.open().change("z1", "a", |record, _| record.pinned = Some("snapshot".into())).unwrap();
+    assert_eq!(it.store.open().stop("z1", "a"), Err(Refusal::Locked));
+    it.store.open().change("z1", "a", |record, _| record.pinned = None).unwrap();
+    it.store.open().stop("z1", "a").unwrap();
+    assert_eq!(it.state("a"), "stopped");
+}
+
+#[test]
+fn nonsense_is_refused_and_quotas_are_kept() {
+    let it = Fixture::new(Ways::default());
+    it.store.open().quota = Some(1);
+    it.make("a", &[]).unwrap();
+    assert_eq!(it.make("a", &[]), Err(Refusal::AlreadyExists));
+    assert_eq!(it.make("b", &[]), Err(Refusal::Quota));
+    assert_eq!(it.make("", &[]), Err(Refusal::Invalid));
+    assert_eq!(it.store.open().make("z9", new("b", &[])), Err(Refusal::Invalid));
+}
+
+#[test]
+fn pages_cover_everything_once() {
+    let it = Fixture::new(Ways::default());
+    for (place, name) in [("z1", "c"), ("z1", "a"), ("z2", "a"), ("z1", "b")] {
+        it.store.open().make(place, new(name, &[])).unwrap();
+    }
+    it.store.open().page_size = 2;
+    for (place, expected) in [(Some("z1"), vec!["a", "b", "c"]), (None, vec!["a", "b", "c", "a"])] {
+        let (mut from, mut seen) = (None, Vec::new());
+        loop {
+            let page = it.store.open().list(place, from.as_deref()).unwrap();
+            assert!(page.items.len() <= 2);
+            seen.extend(page.items.into_iter().map(|record| record.name));
+            from = page.next;
+            if from.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, expected);
+    }
+    assert_eq!(it.store.open().list(None, Some("nonsense")).err(), Some(Refusal::BadPage));
+}
+
+#[test]
+fn what_is_to_vanish_is_listed_once_more() {
+    let it = Fixture::new(Ways::default());
+    it.make("a", &[]).unwrap();
+    it.store.open().vanishing = Some("a".to_owned());
+    assert_eq!(it.store.open().list(Some("z2"), None).unwrap().items.len(), 0);
+    assert_eq!(it.store.open().list(Some("z1"), None).unwrap().items.len(), 1);
+    assert_eq!(it.state("a"), "gone");
+}
+
+#[test]
+fn a_removal_takes_time_and_meets_its_own_life_only() {
+    let it = Fixture::new(Ways {
+        states: States { going: Some("going"), ..States::default() },
+        ..Ways::default()
+    });
+    let first = it.make("a", &[]).unwrap().incarnation;
+    assert_eq!(it.store.open().remove("z1", "a", Some(first + 1)), Err(Refusal::Changed));
+    it.store.open().remove("z1", "a", Some(first)).unwrap();
+    it.pass(2);
+    it.store.open().remove("z1", "a", Some(first)).unwrap();
+    assert_eq!(it.state("a"), "going");
+    it.pass(1);
+    assert_eq!(it.state("a"), "gone", "asking again did not put it off");
+    assert_ne!(it.make("a", &[]).unwrap().incarnation, first);
+    let at_once = Fixture::new(Ways { removal: Duration::ZERO, ..Ways::default() });
+    at_once.make("a", &[]).unwrap();
+    let mut store = at_once.store.open();
+    store.remove("z1", "a", None).unwrap();
+    assert!(store.instances.is_empty());
+}
+
+#[test]
+fn parts_in_use_are_kept() {
+    let it = Fixture::new(Ways { parts: Parts::Explicit, ..Ways::default() });
+    let disk = || NewPart { name: "a-disk".to_owned(), ..NewPart::default() };
+    assert_eq!(it.make("a", &["a-disk"]), Err(Refusal::PartsMissing));
+    let life = it.store.open().put_part("z1", disk()).unwrap();
+    it.make("a", &["a-disk"]).unwrap();
+    assert_eq!(it.store.open().put_part("z1", disk()), Err(Refusal::InUse));
+    assert_eq!(it.store.open().remove_part("z1", "a-disk", None), Err(Refusal::InUse));
+    it.store.open().remove("z1", "a", None).unwrap();
+    it.pass(3);
+    assert_eq!(it.store.open().remove_part("z1", "a-disk", Some(life + 1)), Err(Refusal::Changed));
+    it.store.open().remove_part("z1", "a-disk", Some(life)).unwrap();
+    assert_eq!(it.store.open().remove_part("z1", "a-disk", None), Err(Refusal::PartNotFound));
+}
+
+#[test]
+fn a_token_and_its_rights_are_looked_at() {
+    let it = Fixture::new(Ways { rights: &["read", "write"], ..Ways::default() });
+    let mut store = it.store.open();
+    assert_eq!(store.allows(Some(b"token"), Some("write")), Ok(()));
+    assert_eq!(store.allows(Some(b"another"), None), Err(Refusal::Unauthorized));
+    assert_eq!(store.allows(None, None), Err(Refusal::Unauthorized));
+    store.revoked = Some("write");
+    assert_eq!(store.allows(Some(b"token"), Some("write")), Err(Refusal::Forbidden));
+    assert_eq!(store.rights().collect::<Vec<_>>(), ["read"]);
+    store.spoiled = true;
+    assert_eq!(store.allows(Some(b"token"), None), Err(Refusal::Unauthorized));
+}
+
+#[test]
+fn an_observer_sees_everything() {
+    let it = Fixture::new(Ways { parts: Parts::Cascade, ..Ways::default() });
+    it.make("a", &["a-disk"]).unwrap();
+    let things = it.store.open().things();
+    let kinds: Vec<_> = things.iter().map(|thing| (thing.kind, thing.name.as_str())).collect();
+    use ThingKind::{Instance, Secondary, Shared};
+    assert_eq!(kinds, [(Instance, "a"), (Secondary, "a-disk"), (Shared, "base")]);
+    assert_eq!(things[0].references, [things[1].key.clone(), things[2].key.clone()]);
+    assert_eq!(things[1].references, [things[2].key.clone()]);
+}
+
+#[test]
+fn those_who_watch_are_told() {
+    let it = Fixture::new(Ways::default());
+    let mut watch = it.store.open().watch();
+    it.make("a", &[]).unwrap();
+    assert_eq!(watch.try_recv().unwrap().name, "a");
+    it.store.open().break_watches();
+    it.make("b", &[]).unwrap();
+    assert!(watch.try_recv().is_err());
+}

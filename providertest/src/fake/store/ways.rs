@@ -1,0 +1,124 @@
+//! The ways of a backend, as data: what takes how long, what is locked, what states are called.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    time::Duration,
+};
+
+use super::Source;
+
+/// How a backend behaves. The default is the simplest one: it makes an instance at once, which boots for 20 seconds,
+/// removes it in 3, and has neither tasks nor locks nor parts.
+///
+/// ```
+/// use std::time::Duration;
+/// use providertest::fake::store::{States, Ways};
+///
+/// let ways = Ways {
+///     work: Duration::from_secs(2),
+///     tasks: true,
+///     rights: &["machines.read", "machines.write"],
+///     states: States { making: "PROVISIONING", booting: "STAGING", up: "RUNNING", ..States::default() },
+///     ..Ways::default()
+/// };
+/// assert_eq!(ways.removal, Duration::from_secs(3));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ways {
+    /// How long what was accepted takes until an instance is made.
+    pub work: Duration,
+    /// How long it boots.
+    pub boot: Duration,
+    /// How long a removal takes.
+    pub removal: Duration,
+    /// Whether making an instance is a task that can be asked for.
+    pub tasks: bool,
+    /// Whether an instance is locked while it is made.
+    pub locks: bool,
+    /// The native states in which somebody else's work locks an instance.
+    pub locking: &'static [&'static str],
+    /// What becomes of parts.
+    pub parts: Parts,
+    /// Whether keys are numbers that the caller allocates, not names.
+    pub numbered: bool,
+    /// Whether a key is one of the whole backend, not of its place.
+    pub wide_keys: bool,
+    /// Whether instances move between places.
+    pub moves: bool,
+    /// The rights that a token can hold.
+    pub rights: &'static [&'static str],
+    /// What its native states are called.
+    pub states: States,
+    /// The addresses of the instance with that number in the place with that index.
+    pub addresses: fn(place: usize, number: u16) -> Vec<(Source, IpAddr)>,
+}
+
+/// What becomes of the parts of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// There are none.
+    None,
+    /// They come and go with their instance.
+    Cascade,
+    /// They are made before it and removed after it, each by a call of its own.
+    Explicit,
+}
+
+/// What native states are called, by what the clock says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct States {
+    /// A placeholder.
+    pub bare: &'static str,
+    /// It is being made.
+    pub making: &'static str,
+    /// It boots.
+    pub booting: &'static str,
+    /// It is up.
+    pub up: &'static str,
+    /// It is made and was not started.
+    pub stopped: &'static str,
+    /// Its removal has begun, where that shows as a state.
+    pub going: Option<&'static str>,
+}
+
+impl Default for Ways {
+    fn default() -> Self {
+        Self {
+            work: Duration::ZERO,
+            boot: Duration::from_secs(20),
+            removal: Duration::from_secs(3),
+            tasks: false,
+            locks: false,
+            locking: &[],
+            parts: Parts::None,
+            numbered: false,
+            wide_keys: false,
+            moves: false,
+            rights: &[],
+            states: States::default(),
+            addresses: leases,
+        }
+    }
+}
+
+impl Default for States {
+    fn default() -> Self {
+        Self {
+            bare: "bare",
+            making: "pending",
+            booting: "starting",
+            up: "running",
+            stopped: "stopped",
+            going: None,
+        }
+    }
+}
+
+/// One private address of each family, no two instances the same.
+pub fn leases(place: usize, number: u16) -> Vec<(Source, IpAddr)> {
+    let place = place as u8;
+    let [high, low] = number.to_be_bytes();
+    let v4 = Ipv4Addr::new(10, place.wrapping_add(20), high, low.max(1));
+    let v6 = Ipv6Addr::new(0x2001, 0xdb8, place.into(), 0, 0, 0, 0, number.max(1));
+    vec![(Source::Lease, v4.into()), (Source::Lease, v6.into())]
+}
