@@ -2,76 +2,61 @@
 
 use std::net::Ipv4Addr;
 
-use provider_api::profile::IpSource;
+use provider_api::{
+    Profile,
+    profile::{GcMark, IpSource},
+};
 
 use super::{
-    Content, Described, Row, Sighting, Source,
-    store::{Record, Refused, Store},
+    Content, Described, Row, Sighting,
+    store::{Record, Store},
 };
+use crate::fake::store::{Refusal, Source};
 
 /// The native state of an instance that a snapshot holds.
 pub(crate) const LOCKED: &str = "locked";
 
 impl Store {
-    /// The native state, and what the cloud has to say about it.
-    pub(crate) fn state_of(&self, record: &Record) -> (String, Option<String>) {
-        let clocked = match record.up_at {
-            _ if record.bare => "bare",
-            None => "stopped",
-            Some(_) if !self.shows_provisioning() => "running",
-            Some(_) if self.now < record.made_at => "pending",
-            Some(up_at) if self.now < up_at => "staging",
-            Some(_) => "running",
-        };
-        let state = record.pinned.clone().unwrap_or_else(|| clocked.to_owned());
+    pub(super) fn described(&self, record: &Record, profile: &Profile) -> Described {
+        let state = self.state_of(record).to_owned();
         let detail = DETAILS.iter().find(|(of, _)| *of == state).map(|(_, text)| (*text).to_owned());
-        (state, detail)
-    }
-
-    pub(crate) fn described(&self, record: &Record) -> Described {
-        let (state, detail) = self.state_of(record);
-        let assigned = self.profile.ip_source == IpSource::AssignedAtCreate && self.is_up(record);
-        let addresses =
-            if assigned { record.addresses.iter().map(|(_, address)| *address).collect() } else { vec![] };
+        let lock = if record.pinned.as_deref() == Some(LOCKED) { "snapshot" } else { "create" };
+        let assigned = profile.ip_source == IpSource::AssignedAtCreate;
+        let addresses = self.addresses_of(record).into_iter().filter(|_| assigned);
         Described {
             key: record.key.clone(),
             name: record.name.clone(),
             incarnation: record.incarnation,
             state,
             detail,
-            lock: self.lock_of(record).map(str::to_owned),
+            lock: self.is_locked(record).then(|| lock.to_owned()),
             deleting: record.gone_at.is_some(),
             bare: record.bare,
             marks: record.marks.clone(),
             created: record.created.clone(),
             mac: mac(record.incarnation),
-            addresses,
+            addresses: addresses.map(|(_, address)| address).collect(),
         }
     }
 
-    pub(crate) fn read(&self, zone: &str, key: &str) -> Result<Described, Refused> {
-        let record = self.find(zone, key).ok_or("not-found")?;
-        if record.unreadable { Err("unreadable") } else { Ok(self.described(record)) }
-    }
-
     /// What a listing says.
-    pub(crate) fn row(&self, record: &Record) -> Row {
-        let content = match (record.unreadable, self.lists_labels()) {
+    pub(super) fn row(&self, record: &Record, profile: &Profile) -> Row {
+        let labels = profile.gc_mark == GcMark::NativeLabels;
+        let content = match (record.unreadable, labels) {
             (_, false) => Content::NameOnly,
             (true, true) => Content::Unreadable("what is written about it cannot be read".to_owned()),
-            (false, true) => Content::Whole(Box::new(self.described(record))),
+            (false, true) => Content::Whole(Box::new(self.described(record, profile))),
         };
         Row { key: record.key.clone(), name: record.name.clone(), content }
     }
 
     /// What can be found out, the least trustworthy first.
-    pub(crate) fn sightings(&self, zone: &str, key: &str) -> Result<Vec<Sighting>, Refused> {
-        let record = self.find(zone, key).ok_or("not-found")?;
-        let up = self.is_up(record);
-        let own = record.addresses.iter().filter(|_| up).map(|(source, address)| Sighting {
-            source: *source,
+    pub(super) fn sightings(&self, zone: &str, key: &str) -> Result<Vec<Sighting>, Refusal> {
+        let record = self.find(zone, key).ok_or(Refusal::NotFound)?;
+        let own = self.addresses_of(record).into_iter().map(|(source, address)| Sighting {
+            source,
             mac: mac(record.incarnation),
-            address: *address,
+            address,
         });
         // A bridge of the guest's own, for the containers that run in it.
         let bridge = Sighting {
@@ -79,13 +64,9 @@ impl Store {
             mac: "02:42:00:00:00:01".to_owned(),
             address: Ipv4Addr::new(172, 17, 0, 1).into(),
         };
-        let mut sightings: Vec<_> = own.chain(up.then_some(bridge)).collect();
+        let mut sightings: Vec<_> = own.chain(self.is_up(record).then_some(bridge)).collect();
         sightings.sort_by_key(|sighting| std::cmp::Reverse(sighting.source));
         Ok(sightings)
-    }
-
-    fn is_up(&self, record: &Record) -> bool {
-        record.up_at.is_some_and(|at| at <= self.now)
     }
 }
 

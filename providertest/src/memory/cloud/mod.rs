@@ -1,12 +1,10 @@
 //! What the memory provider sees of its cloud: the calls and the shapes that go with them. How the cloud keeps its
-//! state is in `store.rs` and its neighbours, what it refuses in `refusal.rs`.
+//! state is in `store.rs`, what it refuses in `refusal.rs`.
 
 mod in_memory;
 mod look;
-mod parts;
 mod refusal;
 mod store;
-mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -16,12 +14,12 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use provider_api::{Access, Secret};
 
+pub use crate::fake::store::Source;
 pub use in_memory::MemoryCloud;
 pub(super) use in_memory::RIGHTS;
 pub(super) use refusal::native;
 pub use refusal::{CloudError, catalogue};
-pub(crate) use store::Store;
-pub(super) use store::{HELD, Record};
+pub(super) use store::{Own, empty};
 
 /// The cloud's answer to a call.
 pub type Answer<T> = Result<T, CloudError>;
@@ -210,17 +208,6 @@ pub struct NewInstance {
 pub struct Accepted {
     /// The task that works on, where there are task handles.
     pub task: Option<u64>,
-}
-
-/// Where an address was seen, the most trustworthy first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// The cloud's own lease; the guest cannot forge it.
-    Lease,
-    /// The guest says so.
-    Agent,
-    /// Somebody answered for it on the network.
-    Neighbour,
 }
 
 /// An address that was seen.

@@ -18,8 +18,9 @@ impl Fixture {
         let ledger = Ledger::default();
         let clock = Arc::new(CaseClock::new(ledger.clone()));
         let zones = ["z1", "z2"].map(str::to_owned).into();
-        let store = Store::new(Arc::new(profile), zones, b"token".to_vec());
-        Self { cloud: MemoryCloud::new(store, clock, Wire::new(ledger.clone())), ledger }
+        let store = empty(&profile, zones, b"token".to_vec());
+        let cloud = MemoryCloud::new(store, Arc::new(profile), clock, Wire::new(ledger.clone()));
+        Self { cloud, ledger }
     }
 
     fn pass(&self, seconds: u64) {
@@ -168,7 +169,7 @@ fn parts_in_use_are_kept() {
 #[test]
 fn every_call_needs_the_token_and_its_right() {
     let it = Fixture::new(memory::profile());
-    it.cloud.store().quote_payloads = true;
+    it.cloud.store().quotes = true;
     let stranger = At { token: Secret::new(*b"no-token-of-mine"), ..at() };
     let error = block_on(it.cloud.describe(stranger, "a")).unwrap_err();
     assert!(error.status == Some(401) && error.text.contains("no-token-of-mine"), "{error}");

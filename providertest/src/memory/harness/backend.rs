@@ -10,9 +10,10 @@ use provider_api::{
 use serde_json::{Value, json};
 
 use crate::{
-    harness::{Backend, Case, Delivered, Hand, HarnessError, Shape, Thing, ThingKind, Unable},
+    fake::{hand::StoreHand, store::life},
+    harness::{Backend, Case, Hand, HarnessError, Shape, Thing, Unable},
     memory::{
-        cloud::{Cloud, MemoryCloud, Store},
+        cloud::{Cloud, MemoryCloud, Own, empty},
         profile::zone_count,
         provider_type,
     },
@@ -26,13 +27,14 @@ const BASE: &str = "base-image";
 /// A cloud in memory, for one case.
 pub struct MemoryBackend {
     pub(super) profile: Arc<Profile>,
-    pub(super) case: Case,
     /// The cloud itself.
     pub(super) cloud: MemoryCloud,
     /// What the provider sees of it.
     seen: Arc<dyn Cloud>,
     /// Where the provider reads its token.
-    pub(super) token_file: PathBuf,
+    token_file: PathBuf,
+    /// The powers that the store gives.
+    pub(super) hand: StoreHand<Own>,
 }
 
 impl MemoryBackend {
@@ -43,16 +45,15 @@ impl MemoryBackend {
     ) -> Result<Self, HarnessError> {
         let profile = Arc::new(profile.clone());
         let zones = ZONES[..zone_count(&profile)].iter().map(|(zone, _)| (*zone).to_owned()).collect();
-        let token = token(case, 1);
         let token_file = case.folder.path()?.join("token");
-        std::fs::write(&token_file, &token).map_err(|error| HarnessError(error.to_string()))?;
-        let store = Store::new(Arc::clone(&profile), zones, token);
-        let cloud = MemoryCloud::new(store, Arc::clone(&case.clock), case.wire.clone());
+        let store = empty(&profile, zones, StoreHand::<Own>::token(case, 0));
+        let cloud = MemoryCloud::new(store, Arc::clone(&profile), Arc::clone(&case.clock), case.wire.clone());
+        let hand = StoreHand::new(cloud.shared(), case).with_token_file(token_file.clone())?;
         let seen = see(Arc::new(cloud.clone()));
-        Ok(Self { profile, case: case.clone(), cloud, seen, token_file })
+        Ok(Self { profile, cloud, seen, token_file, hand })
     }
 
-    pub(super) fn zones(&self) -> &'static [(&'static str, &'static str)] {
+    fn zones(&self) -> &'static [(&'static str, &'static str)] {
         &ZONES[..zone_count(&self.profile)]
     }
 
@@ -65,11 +66,6 @@ impl MemoryBackend {
             image: Some("squid".to_owned()),
         }
     }
-}
-
-/// The token of a case, by how often it was rotated.
-pub(super) fn token(case: &Case, number: usize) -> Vec<u8> {
-    format!("token-{:016x}-{number}", case.seed).into_bytes()
 }
 
 #[async_trait]
@@ -104,8 +100,7 @@ impl Backend for MemoryBackend {
     }
 
     async fn everything(&self) -> Result<Vec<Thing>, HarnessError> {
-        let store = self.cloud.store();
-        Ok(store.things())
+        Ok(self.cloud.store().things())
     }
 
     fn admits(&self, instance: &Thing, credentials: &Credentials) -> Option<bool> {
@@ -113,8 +108,10 @@ impl Backend for MemoryBackend {
             return None;
         }
         let store = self.cloud.store();
-        let record = store.instances.iter().find(|record| key_of(record.incarnation) == instance.key)?;
-        Some(record.access.as_ref().is_some_and(|access| access.credentials.as_ref() == Some(credentials)))
+        let record = store.instances.iter().find(|record| life(record.incarnation) == instance.key)?;
+        Some(
+            record.own.access.as_ref().is_some_and(|access| access.credentials.as_ref() == Some(credentials)),
+        )
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -183,68 +180,5 @@ impl Backend for MemoryBackend {
 
     fn hand(&self) -> &dyn Hand {
         self
-    }
-}
-
-/// The key under which the observer shows an instance or a part.
-pub(super) fn key_of(incarnation: u64) -> String {
-    format!("life/{incarnation}")
-}
-
-impl Store {
-    /// Everything that stands in the cloud.
-    fn things(&self) -> Vec<Thing> {
-        let instances = self.instances.iter().map(|record| self.instance_thing(record));
-        let parts = self.parts.iter().map(|part| {
-            let image = part.image.iter().map(|image| format!("image/{image}"));
-            Thing {
-                key: key_of(part.incarnation),
-                kind: ThingKind::Secondary,
-                name: part.name.clone(),
-                target: part.zone.clone(),
-                marks: Default::default(),
-                native_state: "there".to_owned(),
-                deleting: false,
-                references: image.collect(),
-                delivered: Delivered::default(),
-            }
-        });
-        let images = self.images.iter().map(|image| Thing {
-            key: format!("image/{image}"),
-            kind: ThingKind::Shared,
-            name: image.clone(),
-            target: self.zones.first().cloned().unwrap_or_default(),
-            marks: Default::default(),
-            native_state: "there".to_owned(),
-            deleting: false,
-            references: Vec::new(),
-            delivered: Delivered::default(),
-        });
-        instances.chain(parts).chain(images).collect()
-    }
-
-    fn instance_thing(&self, record: &super::super::cloud::Record) -> Thing {
-        let parts: Vec<_> = record.parts.iter().filter_map(|part| self.part(&record.zone, part)).collect();
-        let seed = parts.iter().find_map(|part| part.payload.clone());
-        let cloud_init = record.cloud_init.clone().or(seed);
-        Thing {
-            key: key_of(record.incarnation),
-            kind: if record.bare { ThingKind::Placeholder } else { ThingKind::Instance },
-            name: record.name.clone(),
-            target: record.zone.clone(),
-            marks: record.marks.clone(),
-            native_state: self.state_of(record).0,
-            deleting: record.gone_at.is_some(),
-            references: parts
-                .iter()
-                .map(|part| key_of(part.incarnation))
-                .chain([format!("image/{}", record.image)])
-                .collect(),
-            delivered: Delivered {
-                cloud_init: cloud_init.map(|secret| secret.reveal().to_vec()),
-                port: record.port,
-                allowed_sources: record.access.as_ref().map(|access| access.allowed_sources.clone()),
-            },
-        }
     }
 }
