@@ -4,48 +4,60 @@ use crate::flags;
 use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress};
 use crate::workspace::{Kind, Workspace};
+use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Every provider and the package that has its suite, as a test target named `conformance`.
-const PROVIDERS: [(&str, &str); 6] = [
-    ("memory", "providertest"),
-    ("kubernetes", "provider-kubernetes"),
-    ("gcp", "provider-gcp"),
-    ("kvm", "provider-kvm"),
-    ("kvm2", "provider-kvm2"),
-    ("proxmox", "provider-proxmox"),
-];
+/// A provider, and the package that has its suite as a test target named `conformance`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Provider {
+    pub(crate) name: String,
+    pub(crate) package: String,
+}
 
 /// The name of the test target that is a suite.
 pub(crate) const SUITE: &str = "conformance";
 
 pub(crate) fn command(flags: &flags::Conformance) -> Outcome {
     let workspace = Workspace::read()?;
-    let (provider, suite_flags) = split(&flags.provider_and_flags)?;
+    let (provider, suite_flags) = split(&flags.provider_and_flags, &providers(&workspace))?;
     if provider == "all" {
         return all(&workspace, suite_flags);
     }
     let package = package_with_suite(&workspace, provider)?;
-    run(&workspace, package, suite_flags)
+    run(&workspace, &package, suite_flags)
+}
+
+/// Every provider: the kit's own one, and each member called `provider-NAME`.
+pub(crate) fn providers(workspace: &Workspace) -> Vec<Provider> {
+    named(workspace.members())
+}
+
+fn named<'m>(members: impl IntoIterator<Item = &'m str>) -> Vec<Provider> {
+    let memory = Provider { name: "memory".to_owned(), package: "providertest".to_owned() };
+    let others = members.into_iter().filter(|package| *package != "provider-api").filter_map(|package| {
+        Some(Provider { name: package.strip_prefix("provider-")?.to_owned(), package: package.to_owned() })
+    });
+    std::iter::once(memory).chain(others).collect()
 }
 
 /// The package that has a provider's suite.
-pub(crate) fn package_with_suite(workspace: &Workspace, provider: &str) -> Outcome<&'static str> {
-    let package = package(provider)?;
-    if workspace.has(package, Kind::Test, SUITE) {
+pub(crate) fn package_with_suite(workspace: &Workspace, provider: &str) -> Outcome<String> {
+    let package = package(&providers(workspace), provider)?;
+    if workspace.has(&package, Kind::Test, SUITE) {
         return Ok(package);
     }
-    let with_suite = names(with_suite(workspace));
-    let with_suite = if with_suite.is_empty() { "none yet" } else { &with_suite };
+    let with_suite = names(&with_suite(workspace));
     Err(Stop::cannot(format!(
         "the provider `{provider}` has no conformance suite yet; providers that have one: {with_suite}"
     )))
 }
 
-/// The providers that have a suite, with their packages.
-pub(crate) fn with_suite(workspace: &Workspace) -> impl Iterator<Item = (&'static str, &'static str)> {
-    PROVIDERS.into_iter().filter(|(_, package)| workspace.has(package, Kind::Test, SUITE))
+/// The providers that have a suite.
+pub(crate) fn with_suite(workspace: &Workspace) -> Vec<Provider> {
+    let mut providers = providers(workspace);
+    providers.retain(|provider| workspace.has(&provider.package, Kind::Test, SUITE));
+    providers
 }
 
 /// Builds one suite and runs it.
@@ -60,41 +72,39 @@ pub(crate) fn run(workspace: &Workspace, package: &str, suite_flags: &[String]) 
 
 /// Builds a suite and says where it is.
 fn build(workspace: &Workspace, package: &str) -> Outcome<PathBuf> {
-    let mut cargo = workspace.cargo();
-    cargo.args([
-        "test",
-        "--no-run",
-        "--message-format=json-render-diagnostics",
-        "-p",
-        package,
-        "--test",
-        SUITE,
-    ]);
-    cargo.stderr(Stdio::inherit());
-    let output = cargo.output().map_err(|error| run::not_started(&cargo, &error))?;
-    if !output.status.success() {
-        return Err(Stop::cannot(format!("the suite of {package} could not be built; cargo says why above")));
-    }
-    executable(&String::from_utf8_lossy(&output.stdout)).ok_or_else(|| {
-        Stop::cannot(format!("cargo built the suite of {package} and did not say where it is"))
-    })
+    let what = format!("the suite of {package}");
+    let messages = built(workspace.cargo().args(["test", "-p", package, "--test", SUITE]), &what)?;
+    executable(&messages, SUITE)
+        .ok_or_else(|| Stop::cannot(format!("cargo built {what} and did not say where it is")))
 }
 
-/// The suite's path in what cargo reports, one JSON object a line.
-fn executable(messages: &str) -> Option<PathBuf> {
+/// Builds the tests that a cargo command would run, and returns what cargo reports of it.
+pub(crate) fn built(cargo: &mut Command, what: &str) -> Outcome<Vec<Value>> {
+    cargo.args(["--no-run", "--message-format=json-render-diagnostics"]);
+    cargo.stderr(Stdio::inherit());
+    let output = cargo.output().map_err(|error| run::not_started(cargo, &error))?;
+    if !output.status.success() {
+        return Err(Stop::cannot(format!("{what} could not be built; cargo says why above")));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    // One JSON object a line.
+    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+}
+
+/// The path of a target's tests in what cargo reports.
+pub(crate) fn executable(messages: &[Value], target: &str) -> Option<PathBuf> {
     messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| message["target"]["name"] == SUITE)
+        .iter()
+        .filter(|message| message["target"]["name"] == target)
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
 fn all(workspace: &Workspace, suite_flags: &[String]) -> Outcome {
     let progress = Progress::new();
     let mut worst = 0;
-    for (provider, package) in with_suite(workspace) {
+    for Provider { name: provider, package } in with_suite(workspace) {
         progress.say(&format!("conformance of {provider}"));
-        if let Err(stop) = run(workspace, package, suite_flags) {
+        if let Err(stop) = run(workspace, &package, suite_flags) {
             if !stop.says.is_empty() {
                 return Err(stop);
             }
@@ -102,10 +112,10 @@ fn all(workspace: &Workspace, suite_flags: &[String]) -> Outcome {
             worst = worse(worst, stop.code);
         }
     }
-    let without = PROVIDERS.into_iter().filter(|(_, package)| !workspace.has(package, Kind::Test, SUITE));
-    let without = names(without);
+    let mut without = providers(workspace);
+    without.retain(|provider| !workspace.has(&provider.package, Kind::Test, SUITE));
     if !without.is_empty() {
-        println!("no suite yet: {without}");
+        println!("no suite yet: {}", names(&without));
     }
     if worst == 0 { Ok(()) } else { Err(Stop::code(worst)) }
 }
@@ -122,7 +132,7 @@ fn worse(one: u8, other: u8) -> u8 {
 }
 
 /// The provider, and what is the suite's. A self-check is the kit's own affair and needs no provider's name.
-fn split(words: &[String]) -> Outcome<(&str, &[String])> {
+fn split<'w>(words: &'w [String], known: &[Provider]) -> Outcome<(&'w str, &'w [String])> {
     match words.split_first() {
         Some((first, _)) if first == "--self-check" => Ok(("memory", words)),
         Some((first, rest)) if !first.starts_with('-') => {
@@ -130,26 +140,28 @@ fn split(words: &[String]) -> Outcome<(&str, &[String])> {
             let rest = rest.strip_prefix(&["--".to_owned()]).unwrap_or(rest);
             Ok((first, rest))
         }
-        _ => Err(Stop::cannot(format!("name the provider first: {}, all", names(PROVIDERS.into_iter())))),
+        _ => Err(Stop::cannot(format!("name the provider first: {}, all", names(known)))),
     }
 }
 
-fn package(provider: &str) -> Outcome<&'static str> {
-    PROVIDERS.into_iter().find(|(name, _)| *name == provider).map(|(_, package)| package).ok_or_else(|| {
+fn package(known: &[Provider], provider: &str) -> Outcome<String> {
+    let found = known.iter().find(|known| known.name == provider);
+    found.map(|found| found.package.clone()).ok_or_else(|| {
         Stop::cannot(format!(
             "there is no provider `{provider}`; the providers are {}, and `all` means each of them",
-            names(PROVIDERS.into_iter())
+            names(known)
         ))
     })
 }
 
-fn names(providers: impl Iterator<Item = (&'static str, &'static str)>) -> String {
-    providers.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+fn names(providers: &[Provider]) -> String {
+    providers.iter().map(|provider| provider.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|&word| word.to_owned()).collect()
@@ -160,36 +172,35 @@ mod tests {
         let flags = words(&["--rule", "create.idempotent", "--seed=7"]);
         let plain = words(&["memory", "--rule", "create.idempotent", "--seed=7"]);
         let dashed = words(&["memory", "--", "--rule", "create.idempotent", "--seed=7"]);
-        assert_eq!(split(&plain).unwrap(), ("memory", flags.as_slice()));
-        assert_eq!(split(&dashed).unwrap(), ("memory", flags.as_slice()));
+        assert_eq!(split(&plain, &[]).unwrap(), ("memory", flags.as_slice()));
+        assert_eq!(split(&dashed, &[]).unwrap(), ("memory", flags.as_slice()));
     }
 
     #[test]
     fn a_self_check_needs_no_provider() {
         let flags = words(&["--self-check", "--json", "x"]);
-        assert_eq!(split(&flags).unwrap(), ("memory", flags.as_slice()));
+        assert_eq!(split(&flags, &[]).unwrap(), ("memory", flags.as_slice()));
     }
 
     #[test]
     fn an_unknown_provider_is_told_the_known_ones() {
-        let stop = package("azure").unwrap_err();
+        let known = named(["provider-api", "provider-gcp", "providertest", "xtask"]);
+        let stop = package(&known, "azure").unwrap_err();
         assert_eq!(stop.code, 2);
-        assert!(
-            stop.says.contains("`azure`")
-                && stop.says.contains("memory, kubernetes, gcp, kvm, kvm2, proxmox")
-        );
-        assert_eq!(split(&words(&["--list"])).unwrap_err().code, 2);
+        assert!(stop.says.contains("`azure`") && stop.says.contains("memory, gcp, and"), "{}", stop.says);
+        assert_eq!(split(&words(&["--list"]), &known).unwrap_err().code, 2);
+        assert_eq!(package(&known, "gcp").unwrap(), "provider-gcp");
     }
 
     #[test]
     fn the_suite_is_found_among_what_cargo_reports() {
-        let messages = concat!(
-            "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"providertest\"},\"executable\":null}\n",
-            "{\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"conformance\"},\"executable\":\"/t/conformance-1\"}\n",
-            "{\"reason\":\"build-finished\",\"success\":true}\n",
-        );
-        assert_eq!(executable(messages), Some(PathBuf::from("/t/conformance-1")));
-        assert_eq!(executable("no JSON\n{}\n"), None);
+        let messages = [
+            json!({"reason": "compiler-artifact", "target": {"name": "providertest"}, "executable": null}),
+            json!({"reason": "compiler-artifact", "target": {"name": SUITE}, "executable": "/t/conformance-1"}),
+            json!({"reason": "build-finished", "success": true}),
+        ];
+        assert_eq!(executable(&messages, SUITE), Some(PathBuf::from("/t/conformance-1")));
+        assert_eq!(executable(&messages[..1], "providertest"), None);
     }
 
     #[test]
@@ -200,11 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn every_provider_is_a_package_of_the_workspace() {
+    fn the_reference_is_among_the_providers() {
         let workspace = Workspace::read().unwrap();
-        let members = workspace.members();
-        for (provider, package) in PROVIDERS {
-            assert!(members.contains(package), "{provider} has no package {package}");
-        }
+        assert!(with_suite(&workspace).iter().any(|provider| provider.name == "memory"));
     }
 }

@@ -78,7 +78,7 @@ fn print(workspace: &Workspace, line: &str) -> Outcome<String> {
     };
     let package = conformance::package_with_suite(workspace, provider)?;
     let mut command = workspace.cargo();
-    command.args(["test", "--quiet", "--locked", "-p", package, "--test", conformance::SUITE, "--"]);
+    command.args(["test", "--quiet", "--locked", "-p", &package, "--test", conformance::SUITE, "--"]);
     run::read(command.args(flags))
 }
 

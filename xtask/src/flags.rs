@@ -2,6 +2,7 @@
 //! are passed on as they are.
 
 use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
 
 /// The workspace's own commands.
 #[derive(Parser)]
@@ -20,6 +21,8 @@ pub(crate) enum Command {
     Setup(Setup),
     /// Run a provider's conformance suite on its fake backend
     Conformance(Conformance),
+    /// Make the crate of a new provider, with a fake to test it on: what is left to write, its red rules say
+    NewProvider(NewProvider),
     /// Run everything CI runs that this machine can run
     Test(Test),
     /// Run tests against real backends that this command starts
@@ -51,10 +54,22 @@ pub(crate) struct Setup {
 pub(crate) struct Conformance {
     #[command(flatten)]
     pub(crate) install: Install,
-    /// The provider (memory, kubernetes, gcp, kvm, kvm2, proxmox) or `all`, then the suite's own flags
+    /// The provider (`memory`, or NAME of a package `provider-NAME`) or `all`, then the suite's own flags
     /// (`PROVIDER --help` lists them)
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "PROVIDER")]
     pub(crate) provider_and_flags: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct NewProvider {
+    /// Its name: lower-case letters, digits and dashes, such as `tiny-cloud`
+    pub(crate) name: String,
+    /// Make a workspace of its own in this folder, which must not exist, instead of a crate of this workspace
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) at: Option<PathBuf>,
+    /// Let that workspace depend on the published SDK and kit of this version instead of on this checkout
+    #[arg(long, value_name = "VERSION", requires = "at")]
+    pub(crate) kit_version: Option<String>,
 }
 
 #[derive(Args)]

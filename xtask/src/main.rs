@@ -7,6 +7,7 @@ mod conformance;
 mod docs;
 mod e2e;
 mod flags;
+mod new_provider;
 mod outcome;
 mod run;
 mod setup;
@@ -35,6 +36,7 @@ fn dispatch(command: Command) -> Outcome {
     match command {
         Command::Setup(flags) => setup::command(&flags),
         Command::Conformance(flags) => conformance::command(&flags),
+        Command::NewProvider(flags) => new_provider::command(&flags),
         Command::Test(flags) => test::command(&flags),
         Command::E2e(E2e::Kube(flags)) => e2e::kube::command(&flags),
         Command::E2e(E2e::KubeNode(flags)) => e2e::node::command(&flags),

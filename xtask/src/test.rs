@@ -4,7 +4,7 @@ use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress, elapsed};
 use crate::setup::{self, Need};
 use crate::workspace::Workspace;
-use crate::{conformance, docs, e2e, flags, tidy};
+use crate::{conformance, docs, e2e, flags, new_provider, tidy};
 use std::collections::BTreeSet;
 use std::env;
 use std::time::{Duration, Instant};
@@ -66,16 +66,18 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
         step("docs", |_| docs::command(&flags::Docs { check: true })),
         step("cargo-test", cargo_test),
     ];
-    for (provider, package) in conformance::with_suite(workspace) {
-        steps.push(step(&format!("conformance-{provider}"), move |workspace| {
-            conformance::run(workspace, package, &[])
-        }));
-        if provider == "memory" {
-            steps.push(step("self-check", move |workspace| {
-                conformance::run(workspace, package, &["--self-check".to_owned()])
-            }));
+    for conformance::Provider { name, package } in conformance::with_suite(workspace) {
+        let suite = |flags: &'static [&'static str]| {
+            let (package, flags) =
+                (package.clone(), flags.iter().map(|&flag| flag.to_owned()).collect::<Vec<_>>());
+            move |workspace: &Workspace| conformance::run(workspace, &package, &flags)
+        };
+        steps.push(step(&format!("conformance-{name}"), suite(&[])));
+        if name == "memory" {
+            steps.push(step("self-check", suite(&["--self-check"])));
         }
     }
+    steps.push(step("new-provider", new_provider::proof::step));
     let [(squid, squid_needs), (kube, kube_needs), (node, node_needs)] = needs_of_steps();
     let e2e::suite::Target { package, name, .. } = e2e::suite::SQUID;
     let run = move |workspace: &Workspace| {

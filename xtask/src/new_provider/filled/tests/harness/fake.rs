@@ -1,0 +1,188 @@
+//! The fake: what the API answers, byte for byte, below the provider's own client. It shares no types with the client,
+//! writes its bodies by hand and refuses what makes no sense; instances, time, quota, pages and rights are the kit's
+//! store.
+
+use data_encoding::BASE64;
+use provider_api::NativeError;
+use providertest::{
+    fake::{
+        catalogue::worded,
+        http::{self, Answer, Fake, Reading, Refused, Request},
+        store::{New, Record, Refusal, Shared, States, Store, Ways},
+    },
+    harness::Delivered,
+};
+use serde_json::{Value, json};
+
+/// The zones that there are.
+pub(crate) const ZONES: [&str; 2] = ["eu-1", "eu-2"];
+/// The machine types that there are.
+pub(crate) const MACHINE_TYPES: [&str; 2] = ["small", "large"];
+/// The image that the config's catalogue names.
+pub(crate) const IMAGE: &str = "squid-2026-11";
+/// The rights that a token can have.
+const RIGHTS: &[&str] = &["machines.read", "machines.write"];
+
+/// What the backend keeps of a machine beside the usual.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Machine {
+    pub(crate) machine_type: String,
+    pub(crate) image: String,
+}
+
+/// The API.
+pub(crate) struct Api {
+    pub(crate) store: Shared<Machine>,
+}
+
+/// An empty backend. TO ADAPT: how yours behaves, and what it calls its states.
+pub(crate) fn empty(token: Vec<u8>) -> Store<Machine> {
+    let states =
+        States { making: "starting", booting: "starting", going: Some("deleting"), ..States::default() };
+    Store::new(Ways { rights: RIGHTS, states, ..Ways::default() }, ZONES).with_token(token)
+}
+
+impl Fake for Api {
+    /// What each request is, by the names of `src/backend.rs`.
+    fn read(&self, request: &Request) -> Reading {
+        let (method, path) = request.route();
+        match (method, &path[..]) {
+            ("GET", ["v1", "zones", zone]) => Reading::new("about", *zone),
+            ("GET", ["v1", "zones", zone, "machines"]) => Reading::new("machine_list", *zone),
+            ("POST", ["v1", "zones", zone, "machines"]) => {
+                Reading::new("machine_create", *zone).about(name_in(request)).mutates().with_payload()
+            }
+            ("GET", ["v1", "zones", zone, "machines", name]) => {
+                Reading::new("machine_get", *zone).about(*name)
+            }
+            ("DELETE", ["v1", "zones", zone, "machines", name]) => {
+                Reading::new("machine_delete", *zone).about(*name).mutates()
+            }
+            ("POST", ["v1", "zones", zone, "machines", name, "start"]) => {
+                Reading::new("machine_start", *zone).about(*name).mutates()
+            }
+            _ => Reading::new("nonsense", "nowhere"),
+        }
+    }
+
+    /// What each request does.
+    fn answer(&self, request: &Request) -> Result<Answer, Refused> {
+        let (method, path) = request.route();
+        let mut store = self.store.open();
+        let right = if method == "GET" { "machines.read" } else { "machines.write" };
+        let token = request.bearer().map(str::as_bytes);
+        // Whoever has a token may ask about a zone, and is told what it is good for.
+        let asks = matches!(path[..], ["v1", "zones", _]);
+        store.allows(token, (!asks).then_some(right))?;
+        match (method, &path[..]) {
+            ("GET", ["v1", "zones", zone]) => {
+                if store.ailing {
+                    return Err(Refused("unavailable"));
+                }
+                let machines = store.instances.iter().filter(|record| record.place == *zone).count();
+                let rights: Vec<_> = store.rights().collect();
+                let about =
+                    json!({"version": "1", "machines": machines, "quota": store.quota, "rights": rights});
+                Ok(http::json(200, &about))
+            }
+            ("GET", ["v1", "zones", zone, "machines"]) => {
+                let page = store.list(Some(zone), request.query("page"))?;
+                let machines: Vec<_> = page.items.iter().map(|record| machine(&store, record)).collect();
+                Ok(http::json(200, &json!({"machines": machines, "nextPage": page.next})))
+            }
+            ("POST", ["v1", "zones", zone, "machines"]) => {
+                let new = new_machine(request).ok_or(Refused("invalid"))?;
+                let key = new.key.clone();
+                store.make(zone, new)?;
+                let record = store.find(zone, &key).ok_or(Refusal::NotFound)?;
+                Ok(http::json(201, &machine(&store, record)))
+            }
+            ("GET", ["v1", "zones", zone, "machines", name]) => {
+                let record = store.find(zone, name).ok_or(Refusal::NotFound)?;
+                Ok(http::json(200, &machine(&store, record)))
+            }
+            ("POST", ["v1", "zones", zone, "machines", name, "start"]) => {
+                store.start(zone, name)?;
+                Ok(http::json(202, &json!({})))
+            }
+            ("DELETE", ["v1", "zones", zone, "machines", name]) => {
+                let id = request.query("id").and_then(|id| id.strip_prefix("m-")?.parse().ok());
+                store.remove(zone, name, Some(id.ok_or(Refusal::Changed)?))?;
+                Ok(http::json(202, &json!({})))
+            }
+            _ => Ok(http::text(404, "404 page not found")),
+        }
+    }
+
+    fn native(&self, request: &Request, error: &NativeError) -> Answer {
+        let named = name_in(request);
+        let name = request.route().1.get(4).map_or(named.clone(), |name| (*name).to_owned());
+        let text = worded(error, &[("name", &name)]);
+        let status = error.status.and_then(|status| u16::try_from(status).ok()).unwrap_or(500);
+        let mut answer = match error.code {
+            // Not the API's own.
+            "" => http::text(status, text),
+            code => http::json(status, &json!({"error": {"code": code, "message": text}})),
+        };
+        if let Some(seconds) = error.field("retry-after").and_then(|seconds| seconds.parse().ok()) {
+            answer.headers_mut().insert("retry-after", seconds);
+        }
+        answer
+    }
+
+    fn quotes(&self) -> bool {
+        self.store.open().quotes
+    }
+
+    fn credentials(&self, request: &Request) -> Option<String> {
+        request.bearer().map(str::to_owned)
+    }
+}
+
+/// A machine as the API shows it. One that cannot be read has lost its id.
+fn machine(store: &Store<Machine>, record: &Record<Machine>) -> Value {
+    let addresses: Vec<_> = store.addresses_of(record).into_iter().map(|(_, address)| address).collect();
+    let mut machine = json!({
+        "id": format!("m-{}", record.incarnation),
+        "name": record.name,
+        "labels": record.marks,
+        "machineType": record.own.machine_type,
+        "image": record.own.image,
+        "status": store.state_of(record),
+        "addresses": addresses,
+        "createdAt": record.created,
+    });
+    if record.unreadable {
+        machine["id"] = Value::Null;
+    }
+    machine
+}
+
+/// The name in the body of a request, if there is one.
+fn name_in(request: &Request) -> String {
+    let name = request.json().and_then(|body| Some(body["name"].as_str()?.to_owned()));
+    name.unwrap_or_default()
+}
+
+/// Reads the body of a new machine strictly.
+fn new_machine(request: &Request) -> Option<New<Machine>> {
+    let body = request.json()?;
+    let text = |key: &str| Some(body[key].as_str()?.to_owned());
+    let (name, machine_type, image) = (text("name")?, text("machineType")?, text("image")?);
+    let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let known = MACHINE_TYPES.contains(&machine_type.as_str());
+    if name.is_empty() || name.len() > 63 || !name.chars().all(sound) || !known || image.is_empty() {
+        return None;
+    }
+    let label = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
+    let marks = body["labels"].as_object()?.iter().map(label).collect::<Option<_>>()?;
+    let cloud_init = BASE64.decode(text("userData")?.as_bytes()).ok()?;
+    Some(New {
+        key: name.clone(),
+        name,
+        marks,
+        delivered: Delivered { cloud_init: Some(cloud_init), ..Delivered::default() },
+        own: Machine { machine_type, image },
+        ..New::default()
+    })
+}
