@@ -1,9 +1,14 @@
 //! The one decorator: operation spans, outcome lines and metrics for everything that the registry built.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    panic::{AssertUnwindSafe, resume_unwind},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
-use futures::stream::BoxStream;
+use futures::{FutureExt, stream::BoxStream};
 use tracing::{Instrument, Span};
 
 use crate::{
@@ -48,10 +53,18 @@ impl Observer {
         let started = clock.monotonic();
         let mut under_way =
             UnderWay { observer: self, operation, subject, span: span.clone(), started, ended: false };
-        let value = future.instrument(span).await;
-        let (class, error) = outcome(&value);
-        under_way.end(class, error);
-        value
+        // A panic goes on to the caller, and is no cancellation. What it says is not repeated: it may quote anything.
+        match AssertUnwindSafe(future.instrument(span)).catch_unwind().await {
+            Ok(value) => {
+                let (class, error) = outcome(&value);
+                under_way.end(class, error);
+                value
+            }
+            Err(panic) => {
+                under_way.end("Panicked", Some("the provider panicked".into()));
+                resume_unwind(panic)
+            }
+        }
     }
 }
 

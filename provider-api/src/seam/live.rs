@@ -99,7 +99,8 @@ impl<'s> Live<'s> {
 impl Drop for Live<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            self.close(CallEnd::Dropped, Some("dropped by its caller".into()));
+            let how = if std::thread::panicking() { "dropped in a panic" } else { "dropped by its caller" };
+            self.close(CallEnd::Dropped, Some(how.into()));
         }
     }
 }

@@ -130,14 +130,22 @@ impl Seam {
         result
     }
 
-    /// Runs something slow that is no backend call, a file or a hash, on a thread.
-    pub async fn local<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
+    /// Runs something slow that is no backend call, a file or a hash, on a thread, with the budget that calls have by
+    /// default. Work that is overlong is left to its end, and nobody hears of its result: it must change nothing.
+    ///
+    /// # Errors
+    /// [`Overlong`] when the budget is used up: a file on a disk that hangs.
+    pub async fn local<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Overlong> {
         let _waiting = Waiting::begin(&self.context.tracker, TrackedWait::Local);
         let (send, receive) = oneshot::channel();
         self.context.spawner.spawn_blocking(Box::new(move || {
             let _ = send.send(work());
         }));
-        receive.await.unwrap_or_else(|_| panic!("local work panicked"))
+        let done = receive.map(|done| done.unwrap_or_else(|_| panic!("local work panicked")));
+        self.bounded(self.budget, done).await
     }
 
     /// Starts a task that belongs to the running operation. Dropping the answer does not end it.

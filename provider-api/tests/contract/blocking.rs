@@ -12,7 +12,8 @@ use std::{
 
 use futures::{FutureExt as _, executor::block_on};
 use provider_api::{
-    CallError, CallId, CallKind, OperationId, current_call, current_operation, within_operation,
+    CallError, CallId, CallKind, OperationId, Overlong, Wait, current_call, current_operation,
+    within_operation,
 };
 
 use crate::{doubles::rig, recorder};
@@ -95,8 +96,23 @@ fn local_work_is_a_wait_and_no_call() {
     assert!(work.as_mut().now_or_never().is_none());
     assert_eq!(rig.notes.take(), ["Local wait begins"]);
     rig.held.run_closures();
-    assert_eq!(work.now_or_never(), Some(5));
+    assert_eq!(work.now_or_never(), Some(Ok(5)));
     assert_eq!(rig.notes.take(), ["Local wait ends"]);
+}
+
+#[test]
+fn local_work_that_hangs_ends_with_its_budget() {
+    let rig = rig();
+    let seam = rig.context.seam("toy", SECOND);
+    let mut work = Box::pin(seam.local(|| 5));
+    assert!(work.as_mut().now_or_never().is_none());
+    assert_eq!(rig.clock.asked(), [(SECOND, Wait::Guard)]);
+    rig.clock.advance(SECOND / 2);
+    assert!(work.as_mut().now_or_never().is_none());
+    rig.clock.advance(SECOND / 2);
+    assert_eq!(work.now_or_never(), Some(Err(Overlong(SECOND))));
+    assert_eq!(rig.notes.take(), ["Local wait begins", "Local wait ends"]);
+    rig.held.run_closures();
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub(crate) enum Answer {
     Bad(Error),
     Gone,
     Never,
+    Panic,
 }
 
 pub(crate) struct Canned {
@@ -45,6 +46,7 @@ impl Canned {
             Answer::Good | Answer::Gone => Ok(good),
             Answer::Bad(error) => Err(error.clone()),
             Answer::Never => std::future::pending().await,
+            Answer::Panic => panic!("swordfish"),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! The decorator drops no ability and observes each operation once (`observability.decorator-drops-none`,
 //! `observability.one-outcome-line`, `observability.metrics-by-class`).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use futures::{FutureExt as _, StreamExt as _, executor::block_on};
 use provider_api::{
     Built, Deadline, Error, GetError, Hint, LeftoverId, Metrics, Operation, ProviderId, decorate,
@@ -119,6 +121,40 @@ fn an_operation_whose_caller_goes_away_ends_as_cancelled_in_its_own_span() {
         (lines[0].field("class"), lines[0].within.as_slice()),
         (Some("Cancelled"), &["provider.get".into()][..])
     );
+}
+
+#[test]
+fn a_panic_is_counted_as_one_goes_on_and_is_not_repeated() {
+    recorder::start();
+    let (built, metrics) = decorated(Answer::Panic);
+    let id = ProviderId::new("x");
+    let panic = catch_unwind(AssertUnwindSafe(|| block_on(built.provider.delete(&id))));
+    assert_eq!(panic.unwrap_err().downcast_ref::<&str>(), Some(&"swordfish"));
+    assert_eq!(metrics.in_flight(&name("here"), Operation::Delete), 0);
+    assert_eq!(metrics.operations(&name("here"), Operation::Delete, "Panicked"), 1);
+    assert_eq!(metrics.operations(&name("here"), Operation::Delete, "Cancelled"), 0);
+    let lines = recorder::events("operation ended");
+    assert_eq!(lines.len(), 1);
+    assert_eq!(
+        (lines[0].field("class"), lines[0].field("error"), lines[0].within.as_slice()),
+        (Some("Panicked"), Some("the provider panicked"), &["provider.delete".into()][..])
+    );
+    assert_eq!(recorder::spans()[0].field("otel.status_code"), Some("ERROR"));
+    assert!(!recorder::all_text().contains("swordfish"));
+}
+
+#[test]
+fn an_operation_that_goes_away_in_anothers_panic_is_cancelled() {
+    recorder::start();
+    let (built, metrics) = decorated(Answer::Never);
+    let id = ProviderId::new("x");
+    let beside = catch_unwind(AssertUnwindSafe(|| {
+        let mut get = built.provider.get(&id);
+        assert!(get.as_mut().now_or_never().is_none());
+        panic!("the caller's own");
+    }));
+    assert!(beside.is_err());
+    assert_eq!(metrics.operations(&name("here"), Operation::Get, "Cancelled"), 1);
 }
 
 #[test]

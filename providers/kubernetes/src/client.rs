@@ -9,7 +9,7 @@ use std::{
 
 use http::header::{HeaderValue, RETRY_AFTER, USER_AGENT};
 use kube::client::Body;
-use provider_api::{CallId, Scrubber, Seam, current_call};
+use provider_api::{CallId, Error, Scrubber, Seam, current_call, reasons};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -100,8 +100,7 @@ impl Connection {
         };
         let known = lock(current).as_ref().map(|known| (known.files.clone(), known.fingerprint));
         if let Some((files, before)) = known {
-            let now =
-                seam.local(move || credentials::fingerprint(&files)).await.map_err(ApiError::Credentials)?;
+            let now = read(seam, move || credentials::fingerprint(&files)).await?;
             if let Some(known) =
                 lock(current).as_ref().filter(|known| now == before && known.fingerprint == now)
             {
@@ -109,12 +108,24 @@ impl Connection {
             }
         }
         let target = target.clone();
-        let material = seam.local(move || credentials::load(&target)).await.map_err(ApiError::Credentials)?;
+        let material = read(seam, move || credentials::load(&target)).await?;
         let made = make(material, dial)?;
         let fresh = ready(&made);
         *lock(current) = Some(made);
         Ok(fresh)
     }
+}
+
+/// Reads credential files on a thread; a disk may hang.
+async fn read<T: Send + 'static>(
+    seam: &Seam,
+    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, ApiError> {
+    let read = seam.local(work).await.unwrap_or_else(|overlong| {
+        let text = format!("reading the credentials was {overlong}");
+        Err(Error::transient(text).coded(reasons::CREDENTIALS_UNAVAILABLE))
+    });
+    read.map_err(ApiError::Credentials)
 }
 
 impl Ready {

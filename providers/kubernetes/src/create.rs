@@ -70,7 +70,8 @@ impl Kubernetes {
             return Ok(squid::build(&uid, port, &sources, None, &helper));
         };
         let work = move || squid::build(&uid, port, &sources, Some(&credentials), &helper);
-        Ok(self.seam.local(work).await)
+        let overlong = |overlong| untouched(Error::transient(format!("hashing the password was {overlong}")));
+        self.seam.local(work).await.map_err(overlong)
     }
 
     async fn look(&self, placed: &Placed) -> Result<Option<PodView>, Error> {

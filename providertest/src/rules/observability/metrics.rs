@@ -11,8 +11,8 @@ use crate::{
 };
 
 /// Every class that an operation can be counted under.
-const CLASSES: [&str; 7] =
-    ["OK", "NotFound", "QuotaExceeded", "Transient", "Permanent", "Cancelled", "NotReady"];
+const CLASSES: [&str; 8] =
+    ["OK", "NotFound", "QuotaExceeded", "Transient", "Permanent", "Cancelled", "Panicked", "NotReady"];
 
 pub(super) async fn metrics_by_class(w: &mut World) -> Checked {
     let provider = ProviderName::parse(World::PROVIDER).map_err(|error| Stop::Error(error.to_string()))?;
