@@ -72,10 +72,11 @@ impl Profile {
         }
         for row in &self.native_states {
             line(format!(
-                "state {}: {}{}",
+                "state {}: {}{}{}",
                 row.native,
                 row.shown,
-                if row.reasoned { ", reasoned" } else { "" }
+                if row.reasoned { ", reasoned" } else { "" },
+                if row.started { ", started by create" } else { "" }
             ));
         }
         for call in &self.calls {

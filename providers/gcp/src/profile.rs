@@ -100,7 +100,8 @@ const CALLS: &[CallKind] = &[
     CallKind::read("global_operations_get"),
 ];
 
-/// Every status of the API; whatever else it may come to say is Stopped.
+/// Every status of the API; whatever else it may come to say is Stopped. What has come to rest is started or resumed by a
+/// create; what is on its way there is not yet.
 const NATIVE_STATES: &[NativeState] = &[
     NativeState::reasoned("PENDING", StateKind::Provisioning),
     NativeState::reasoned("PROVISIONING", StateKind::Provisioning),
@@ -109,9 +110,9 @@ const NATIVE_STATES: &[NativeState] = &[
     NativeState::new("RUNNING", StateKind::Running),
     NativeState::reasoned("PENDING_STOP", StateKind::Stopped),
     NativeState::reasoned("STOPPING", StateKind::Stopped),
-    NativeState::reasoned("STOPPED", StateKind::Stopped),
+    NativeState::reasoned("STOPPED", StateKind::Stopped).started(),
     NativeState::reasoned("SUSPENDING", StateKind::Stopped),
-    NativeState::reasoned("SUSPENDED", StateKind::Stopped),
+    NativeState::reasoned("SUSPENDED", StateKind::Stopped).started(),
     NativeState::reasoned("DEPROVISIONING", StateKind::Stopped),
-    NativeState::reasoned("TERMINATED", StateKind::Terminated),
+    NativeState::reasoned("TERMINATED", StateKind::Terminated).started(),
 ];

@@ -28,18 +28,21 @@ const fn stays(name: &'static str) -> NativeState {
 }
 
 /// The states of `libvirt-domain.h`, as of libvirt 11; reasons that mean what their state means have no row.
+///
+/// A create resumes what somebody paused, wakes what sleeps and starts what is off. It does not start a domain that was
+/// migrated away, which runs elsewhere from the same disks, nor resume one whose trouble is still there.
 pub const DOMAIN_STATES: &[DomainState] = &[
     row(0, None, comes_back("nostate")),
     row(1, None, NativeState::new("running", StateKind::Running)),
     row(2, None, NativeState::new("blocked", StateKind::Running)),
-    row(3, None, stays("paused")),
-    row(3, Some(1), stays("paused/user")),
+    row(3, None, stays("paused").started()),
+    row(3, Some(1), stays("paused/user").started()),
     row(3, Some(2), comes_back("paused/migration")),
     row(3, Some(3), comes_back("paused/save")),
     row(3, Some(4), comes_back("paused/dump")),
     row(3, Some(5), stays("paused/ioerror")),
     row(3, Some(6), stays("paused/watchdog")),
-    row(3, Some(7), stays("paused/from-snapshot")),
+    row(3, Some(7), stays("paused/from-snapshot").started()),
     row(3, Some(8), stays("paused/shutting-down")),
     row(3, Some(9), comes_back("paused/snapshot")),
     row(3, Some(10), stays("paused/crashed")),
@@ -48,15 +51,15 @@ pub const DOMAIN_STATES: &[DomainState] = &[
     row(3, Some(13), stays("paused/postcopy-failed")),
     row(3, Some(14), stays("paused/api-error")),
     row(4, None, stays("shutdown")),
-    row(5, None, stays("shutoff")),
-    row(5, Some(3), stays("shutoff/crashed")),
+    row(5, None, stays("shutoff").started()),
+    row(5, Some(3), stays("shutoff/crashed").started()),
     row(5, Some(4), stays("shutoff/migrated")),
-    row(5, Some(5), stays("shutoff/saved")),
-    row(5, Some(6), stays("shutoff/failed")),
-    row(5, Some(8), stays("shutoff/daemon")),
+    row(5, Some(5), stays("shutoff/saved").started()),
+    row(5, Some(6), stays("shutoff/failed").started()),
+    row(5, Some(8), stays("shutoff/daemon").started()),
     row(6, None, stays("crashed")),
     row(6, Some(1), stays("crashed/panicked")),
-    row(7, None, stays("pmsuspended")),
+    row(7, None, stays("pmsuspended").started()),
 ];
 
 /// The row for a state and a reason; `None` for a state that libvirt had not when this was written, which is Stopped

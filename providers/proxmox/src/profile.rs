@@ -141,8 +141,8 @@ const NATIVE_STATES: &[NativeState] = &[
     NativeState::reasoned("running/finish-migrate", StateKind::Provisioning),
     NativeState::reasoned("running/restore-vm", StateKind::Provisioning),
     NativeState::reasoned("running/save-vm", StateKind::Provisioning),
-    stays("running/paused"),
-    stays("running/suspended"),
+    stays("running/paused").started(),
+    stays("running/suspended").started(),
     stays("running/io-error"),
     stays("running/internal-error"),
     stays("running/guest-panicked"),
@@ -151,9 +151,9 @@ const NATIVE_STATES: &[NativeState] = &[
     stays("running/postmigrate"),
     stays("running/debug"),
     stays("running/colo"),
-    stays("stopped/stopped"),
-    // A hibernated VM; the lock never clears by itself.
-    stays("lock/suspended"),
+    stays("stopped/stopped").started(),
+    // A hibernated VM; the lock never clears by itself, and a start takes the VM up where it was.
+    stays("lock/suspended").started(),
     // A destroy that was cut short: the disks are gone, the config is not.
     stays("lock/destroyed"),
     locked("lock/backup"),
