@@ -54,7 +54,8 @@ pub trait Harness: Send + Sync + 'static {
         false
     }
 
-    /// The rules that the provider leaves out, each with its reason. A waiver whose rule passes is an error.
+    /// The rules that the provider leaves out, each with its reason. A waiver that waives nothing is an error: its rule
+    /// passes in every setup, is unsupported there, or is held by the compiler.
     fn waivers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }

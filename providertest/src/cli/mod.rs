@@ -128,9 +128,9 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
         return show(&libtest::nothing(&selection)).map(|_| Code::Good);
     }
     let mut report = if io::stderr().is_terminal() && !flags.quiet {
-        run::run(&harness, &options, &Bar::new())
+        run::run(&harness, &options, &Bar::of_cases())
     } else {
-        run::run(&harness, &options, &Lines::new(flags.quiet))
+        run::run(&harness, &options, &Lines::of_cases(flags.quiet))
     };
     report.replay_with(command_line);
     let code = code(&report, &selection);

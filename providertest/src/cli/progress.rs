@@ -1,5 +1,5 @@
-//! How a run gets on: a bar on a terminal, a line now and then in a pipe. Both go to standard error, the report to
-//! standard output.
+//! How a run or a self-check gets on: a bar on a terminal, a line now and then in a pipe. Both go to standard error, the
+//! report to standard output.
 
 use std::{
     collections::BTreeSet,
@@ -12,7 +12,7 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{report::plural, rule::Rule, run::Progress};
+use crate::{report::counted, rule::Rule, run::Progress, selfcheck::Watcher};
 
 /// A bar.
 pub(super) struct Bar {
@@ -21,11 +21,21 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    pub(super) fn new() -> Self {
+    /// A bar that counts cases, and says in red which rules are.
+    pub(super) fn of_cases() -> Self {
+        Self::new("cases", "red")
+    }
+
+    /// A bar that counts judgements, and says which was the last.
+    pub(super) fn of_judgements() -> Self {
+        Self::new("judgements", "dim")
+    }
+
+    fn new(unit: &str, hue: &str) -> Self {
         let bar = ProgressBar::new(0);
-        let style = ProgressStyle::with_template(
-            "  {bar:36.green/dim} {human_pos:>6}/{human_len} cases  {elapsed:>4}  {msg:.red}",
-        );
+        let style = ProgressStyle::with_template(&format!(
+            "  {{bar:36.green/dim}} {{human_pos:>6}}/{{human_len}} {unit}  {{elapsed:>4}}  {{msg:.{hue}}}",
+        ));
         bar.set_style(style.expect("the template is well formed").progress_chars("━━╺"));
         bar.enable_steady_tick(Duration::from_millis(200));
         Self { bar, red: Mutex::default() }
@@ -48,8 +58,7 @@ impl Progress for Bar {
         }
         let mut ids = self.red.lock().unwrap_or_else(PoisonError::into_inner);
         if ids.insert(rule.id) {
-            let count = ids.len();
-            self.bar.set_message(format!("{count} {} red, last {}", plural(count, "rule"), rule.id));
+            self.bar.set_message(format!("{} red, last {}", counted(ids.len(), "rule"), rule.id));
         }
     }
 
@@ -58,9 +67,27 @@ impl Progress for Bar {
     }
 }
 
+impl Watcher for Bar {
+    fn begin(&self, judgements: usize) {
+        self.bar.set_length(judgements as u64);
+    }
+
+    fn judged(&self, name: &str) {
+        self.bar.set_message(name.to_owned());
+        self.bar.inc(1);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
 /// Lines.
 pub(super) struct Lines {
     quiet: bool,
+    unit: &'static str,
     known: AtomicUsize,
     done: AtomicUsize,
     started: Instant,
@@ -72,9 +99,42 @@ impl Lines {
     /// A line at most this often.
     const EVERY: Duration = Duration::from_secs(10);
 
-    pub(super) fn new(quiet: bool) -> Self {
-        let next = Mutex::new(Self::EVERY);
-        Self { quiet, known: AtomicUsize::new(0), done: AtomicUsize::new(0), started: Instant::now(), next }
+    pub(super) fn of_cases(quiet: bool) -> Self {
+        Self::new(quiet, "cases")
+    }
+
+    pub(super) fn of_judgements(quiet: bool) -> Self {
+        Self::new(quiet, "judgements")
+    }
+
+    fn new(quiet: bool, unit: &'static str) -> Self {
+        let (known, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { quiet, unit, known, done, started: Instant::now(), next: Mutex::new(Self::EVERY) }
+    }
+
+    fn one_done(&self) {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.quiet {
+            return;
+        }
+        let elapsed = self.started.elapsed();
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        if elapsed >= *next {
+            *next = elapsed + Self::EVERY;
+            drop(next);
+            let (known, unit) = (self.known.load(Ordering::Relaxed), self.unit);
+            eprintln!("{done} of {known} {unit} in {} s", elapsed.as_secs());
+        }
+    }
+}
+
+impl Watcher for Lines {
+    fn begin(&self, judgements: usize) {
+        self.known.store(judgements, Ordering::Relaxed);
+    }
+
+    fn judged(&self, _: &str) {
+        self.one_done();
     }
 }
 
@@ -88,17 +148,7 @@ impl Progress for Lines {
     }
 
     fn case_done(&self, _: &'static Rule, _: bool) {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if self.quiet {
-            return;
-        }
-        let elapsed = self.started.elapsed();
-        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        if elapsed >= *next {
-            *next = elapsed + Self::EVERY;
-            drop(next);
-            eprintln!("{done} of {} cases in {} s", self.known.load(Ordering::Relaxed), elapsed.as_secs());
-        }
+        self.one_done();
     }
 
     fn end(&self) {}

@@ -144,10 +144,17 @@ fn exit_codes_and_the_line_for_runners_agree_with_the_report() {
             vec![pass(), blocked()],
             &part,
             Code::LeftOut,
-            "ok. 1 passed; 0 failed; 1 ignored",
+            "FAILED. 1 passed; 0 failed; 1 ignored",
+        ),
+        (
+            Verdict::NotConformant,
+            vec![blocked()],
+            &part,
+            Code::LeftOut,
+            "FAILED. 0 passed; 0 failed; 1 ignored",
         ),
         (open.clone(), vec![pass(), blocked()], &all, Code::Good, "ok. 1 passed; 0 failed; 1 ignored"),
-        (open, vec![pass(), blocked()], &part, Code::LeftOut, "ok. 1 passed; 0 failed; 1 ignored"),
+        (open, vec![pass(), blocked()], &part, Code::LeftOut, "FAILED. 1 passed; 0 failed; 1 ignored"),
         (Verdict::NotConformant, vec![], &all, Code::Bad, "FAILED. 0 passed; 0 failed; 0 ignored"),
     ];
     for (verdict, rules, selection, expected, line) in cases {

@@ -78,6 +78,8 @@ pub enum Verdict {
     PartHolds {
         /// How many rules ran.
         ran: usize,
+        /// How many of them are unsupported, and found to be, or held by the compiler.
+        moot: usize,
     },
 }
 
@@ -225,13 +227,17 @@ impl std::fmt::Display for Verdict {
             Self::Conformant => f.write_str("conformant"),
             Self::NoViolationFound { blocked } => write!(f, "no violation found, {blocked} blocked"),
             Self::NotConformant => f.write_str("not conformant"),
-            Self::PartHolds { ran } => {
-                write!(
-                    f,
-                    "{ran} {} checked, and {}",
-                    plural(*ran, "rule"),
-                    if *ran == 1 { "it holds" } else { "all hold" }
-                )
+            Self::PartHolds { ran, moot } => {
+                write!(f, "{ran} {} checked, and ", plural(*ran, "rule"))?;
+                match (*ran, *moot) {
+                    (1, 0) => f.write_str("it holds"),
+                    (_, 0) => f.write_str("all hold"),
+                    (1, _) => f.write_str("it says nothing of this provider: unsupported or by-type"),
+                    (ran, moot) if ran == moot => {
+                        f.write_str("none says anything of this provider: all unsupported or by-type")
+                    }
+                    (_, moot) => write!(f, "all hold, {moot} of them as unsupported or by-type"),
+                }
             }
         }
     }
@@ -262,6 +268,11 @@ impl Report {
     pub fn rules(&self) -> impl Iterator<Item = (&str, &RuleReport)> {
         self.setups.iter().flat_map(|setup| setup.rules.iter().map(|rule| (setup.name.as_str(), rule)))
     }
+}
+
+/// A number and a word.
+pub(crate) fn counted(count: usize, word: &str) -> String {
+    format!("{count} {}", plural(count, word))
 }
 
 /// A word as it stands after a number.

@@ -151,7 +151,7 @@ fn console_of_other_verdicts() {
     let mut report =
         report(real.clone(), vec![setup("v1", real, vec![rule("create.bounded", Status::Pass), blocked])]);
     report.backend = BackendKind::Real;
-    let part = Verdict::PartHolds { ran: 1 };
+    let part = Verdict::PartHolds { ran: 1, moot: 0 };
     let part =
         self::report(part.clone(), vec![setup("v1", part, vec![rule("create.bounded", Status::Pass)])]);
     let nothing = self::report(Verdict::NotConformant, vec![]);

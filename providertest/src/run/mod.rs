@@ -262,33 +262,27 @@ impl Run<'_> {
     }
 
     fn report(&self) -> Report {
-        let waivers = self.harness.waivers();
+        let rules = self.options.rules.iter().enumerate();
+        let of_setup = |at| rules.clone().map(|(index, rule)| self.tally.rule(at, index, rule)).collect();
+        let mut reports: Vec<Vec<_>> = (0..self.setups.len()).map(of_setup).collect();
+        tally::waive(&mut reports, self.harness.waivers(), self.options.setup.is_none());
         let setups: Vec<_> = self
             .setups
             .iter()
-            .enumerate()
-            .map(|(at, setup)| {
-                let rules: Vec<_> = self
-                    .options
-                    .rules
-                    .iter()
-                    .enumerate()
-                    .map(|(index, rule)| self.tally.rule(at, index, rule, waivers))
-                    .collect();
-                SetupReport {
-                    name: setup.name.to_owned(),
-                    backend_version: setup.backend_version.clone(),
-                    profile: setup
-                        .profile
-                        .axes()
-                        .into_iter()
-                        .chain(setup.profile.own_rows())
-                        .map(|(key, value)| (key.to_owned(), value))
-                        .collect(),
-                    verdict: tally::verdict(&rules, self.options),
-                    counts: tally::counts(&rules),
-                    rules,
-                }
+            .zip(reports)
+            .map(|(setup, rules)| SetupReport {
+                name: setup.name.to_owned(),
+                backend_version: setup.backend_version.clone(),
+                profile: setup
+                    .profile
+                    .axes()
+                    .into_iter()
+                    .chain(setup.profile.own_rows())
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .collect(),
+                verdict: tally::verdict(&rules, self.options),
+                counts: tally::counts(&rules),
+                rules,
             })
             .collect();
         Report {

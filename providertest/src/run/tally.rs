@@ -56,16 +56,10 @@ impl Tally {
         }
     }
 
-    pub(super) fn rule(
-        &self,
-        setup: usize,
-        index: usize,
-        rule: &Rule,
-        waivers: &[(&'static str, &'static str)],
-    ) -> RuleReport {
+    pub(super) fn rule(&self, setup: usize, index: usize, rule: &Rule) -> RuleReport {
         let mut count = self.0[setup][index].lock().unwrap_or_else(PoisonError::into_inner);
         let worst = count.worst.take();
-        let (mut status, mut reason, mut evidence) = match worst {
+        let (status, reason, mut evidence) = match worst {
             Some((Stop::Broken(text), evidence)) => (Status::Fail, Some(text), evidence),
             Some((Stop::Error(text), evidence)) => (Status::Error, Some(text), evidence),
             Some((Stop::Blocked(text), _)) => (Status::Blocked, Some(text), None),
@@ -81,19 +75,6 @@ impl Tally {
         if let Some(evidence) = &mut evidence {
             evidence.more = count.red.saturating_sub(1);
         }
-        if let Some((_, why)) = waivers.iter().find(|(id, _)| *id == rule.id) {
-            match status {
-                Status::Fail => {
-                    (status, reason) =
-                        (Status::Waived, Some(format!("{why} (seen: {})", reason.unwrap_or_default())))
-                }
-                Status::Pass => {
-                    let text = format!("it is waived ({why}), but holds: take the waiver away");
-                    (status, reason) = (Status::Error, Some(text));
-                }
-                _ => {}
-            }
-        }
         RuleReport {
             id: rule.id,
             level: rule.level,
@@ -105,6 +86,34 @@ impl Tally {
             backend_calls: count.backend_calls,
             millis: u64::try_from(count.micros / 1_000).unwrap_or(u64::MAX),
             evidence,
+        }
+    }
+}
+
+/// Takes what fails as waived where the harness says why. A waiver that excuses nothing in any setup is an error; when
+/// not all setups were run, `whole` says so, one of the others may need it.
+pub(super) fn waive(setups: &mut [Vec<RuleReport>], waivers: &[(&'static str, &'static str)], whole: bool) {
+    for (id, why) in waivers {
+        let of_it = || setups.iter().flatten().filter(|rule| rule.id == *id);
+        let excuses = of_it().any(|rule| rule.status == Status::Fail);
+        // What was blocked, or went wrong in the suite, tells nothing about the waiver.
+        let told = of_it().all(|rule| !matches!(rule.status, Status::Blocked | Status::Error));
+        for rule in setups.iter_mut().flatten().filter(|rule| rule.id == *id) {
+            let moot = match rule.status {
+                Status::Fail => {
+                    let seen = rule.reason.take().unwrap_or_default();
+                    (rule.status, rule.reason) = (Status::Waived, Some(format!("{why} (seen: {seen})")));
+                    continue;
+                }
+                Status::Pass => "holds",
+                Status::Unsupported => "is unsupported here, and found to be",
+                Status::ByType => "is held by the compiler",
+                Status::Waived | Status::Blocked | Status::Error => continue,
+            };
+            if whole && told && !excuses {
+                let text = format!("it is waived ({why}), but {moot}: take the waiver away");
+                (rule.status, rule.reason) = (Status::Error, Some(text));
+            }
         }
     }
 }
@@ -142,7 +151,11 @@ pub(super) fn verdict(rules: &[RuleReport], options: &Options) -> Verdict {
         (BackendKind::Real, _) => Verdict::NoViolationFound { blocked: count(Status::Blocked) },
         (BackendKind::Fake, _) if must(Status::Blocked) => Verdict::NotConformant,
         (BackendKind::Fake, true) => Verdict::Conformant,
-        (BackendKind::Fake, false) => Verdict::PartHolds { ran },
+        (BackendKind::Fake, false) => {
+            let moot = rules.iter().filter(checked);
+            let moot = moot.filter(|rule| matches!(rule.status, Status::Unsupported | Status::ByType));
+            Verdict::PartHolds { ran, moot: moot.count() }
+        }
     }
 }
 
@@ -178,12 +191,57 @@ mod tests {
         assert_eq!(verdict(&[blocked(), pass], &real()), Verdict::NoViolationFound { blocked: 1 });
     }
 
+    fn waived(setups: &[&[Status]], whole: bool) -> Vec<Vec<Status>> {
+        let of = |status: &Status| rule("create.idempotent", *status);
+        let mut setups: Vec<Vec<_>> =
+            setups.iter().map(|statuses| statuses.iter().map(of).collect()).collect();
+        waive(&mut setups, &[("create.idempotent", "it cannot"), ("get.read-only", "nor that")], whole);
+        setups.iter().map(|rules| rules.iter().map(|rule| rule.status).collect()).collect()
+    }
+
+    #[test]
+    fn a_waiver_that_waives_nothing_is_an_error() {
+        for moot in [Status::Pass, Status::Unsupported, Status::ByType] {
+            assert_eq!(waived(&[&[moot]], true), [[Status::Error]], "{moot}");
+            // One of the setups that were not run may need it.
+            assert_eq!(waived(&[&[moot]], false), [[moot]], "{moot}");
+            // Another setup does need it.
+            assert_eq!(waived(&[&[moot], &[Status::Fail]], true), [[moot], [Status::Waived]], "{moot}");
+            assert_eq!(waived(&[&[moot], &[Status::Blocked]], true), [[moot], [Status::Blocked]], "{moot}");
+        }
+        assert_eq!(waived(&[&[Status::Error]], true), [[Status::Error]]);
+    }
+
     #[test]
     fn what_was_blocked_is_not_counted_as_checked() {
         let mut blocked = rule("create.idempotent", Status::Blocked);
         blocked.level = Level::Should;
         let part = Options { complete: false, ..Options::all() };
         let rules = [blocked, rule("get.read-only", Status::Pass)];
-        assert_eq!(verdict(&rules, &part), Verdict::PartHolds { ran: 1 });
+        assert_eq!(verdict(&rules, &part), Verdict::PartHolds { ran: 1, moot: 0 });
+    }
+
+    #[test]
+    fn what_says_nothing_of_the_provider_is_told_apart() {
+        let part = Options { complete: false, ..Options::all() };
+        let [pass, absent, by_type] = [Status::Pass, Status::Unsupported, Status::ByType];
+        let said = |statuses: &[Status]| {
+            let rules: Vec<_> = statuses.iter().map(|status| rule("get.read-only", *status)).collect();
+            verdict(&rules, &part).to_string()
+        };
+        assert_eq!(said(&[pass]), "1 rule checked, and it holds");
+        assert_eq!(said(&[pass, pass]), "2 rules checked, and all hold");
+        assert_eq!(
+            said(&[pass, absent, pass, by_type]),
+            "4 rules checked, and all hold, 2 of them as unsupported or by-type"
+        );
+        assert_eq!(
+            said(&[absent]),
+            "1 rule checked, and it says nothing of this provider: unsupported or by-type"
+        );
+        assert_eq!(
+            said(&[absent, by_type]),
+            "2 rules checked, and none says anything of this provider: all unsupported or by-type"
+        );
     }
 }

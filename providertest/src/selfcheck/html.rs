@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, fmt::Write as _};
 
 use super::SelfCheck;
-use crate::{report::escape, rules};
+use crate::{
+    report::{counted, escape},
+    rules,
+};
 
 const STYLE: &str = "\
 :root{color-scheme:light dark;--bg:#fdfdfc;--ink:#1d2125;--dim:#6a7178;--line:#e3e5e8;--own:#1f8a4c;--also:#b7dcc5;--bad:#c0362c}\
@@ -29,14 +32,14 @@ pub fn html(check: &SelfCheck) -> String {
     let _ = write!(out, "<h1>The kit <span class=\"{class}\">{verdict}</span></h1>");
     let _ = write!(
         out,
-        "<p class=\"dim\">{} saboteurs, {} of them caught by their own rule; the control caught by {} rules; the honest \
-         provider judged under {} profiles with {} false alarms; {} rules without a saboteur; seed {}; {}.</p>",
-        check.saboteurs.len(),
+        "<p class=\"dim\">{}, {} caught by the rule that was broken; the control caught by {}; the honest provider judged under {} \
+         with {}; {} without a saboteur; seed {}; {}.</p>",
+        counted(check.saboteurs.len(), "saboteur"),
         check.saboteurs.len() - check.uncaught.len(),
-        check.control.caught_by,
-        check.profiles,
-        check.false_alarms.len(),
-        check.unguarded.len(),
+        counted(check.control.caught_by, "rule"),
+        counted(check.profiles, "profile"),
+        counted(check.false_alarms.len(), "false alarm"),
+        counted(check.unguarded.len(), "rule"),
         check.seed,
         if check.full {
             "every saboteur met every rule"

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::SelfCheck;
+use crate::report::counted;
 
 /// The report as text; with `colour` for a terminal.
 pub fn text(check: &SelfCheck, colour: bool) -> String {
@@ -37,22 +38,22 @@ pub fn text(check: &SelfCheck, colour: bool) -> String {
     list(&mut out, "Rules without a saboteur:", &owned(&check.unguarded));
     if !check.control.holds {
         let text = format!(
-            "The control was caught by {} rules only; nothing above can be believed.",
-            check.control.caught_by
+            "The control was caught by {} only; nothing above can be believed.",
+            counted(check.control.caught_by, "rule")
         );
         let _ = writeln!(out, "\n{}", paint("31;1", &text));
     }
     let alone = check.saboteurs.iter().filter(|row| row.caught_by == [row.breaks]).count();
     let _ = writeln!(
         out,
-        "\n{} saboteurs, {} caught by their own rule, {alone} by it alone; control caught by {} rules; \
-         the honest provider judged under {} profiles, {} false alarms; {} rules unguarded.",
-        check.saboteurs.len(),
+        "\n{}, {} caught by the rule that was broken, {alone} by that alone; control caught by {}; \
+         the honest provider judged under {}, {}; {} unguarded.",
+        counted(check.saboteurs.len(), "saboteur"),
         check.saboteurs.len() - check.uncaught.len(),
-        check.control.caught_by,
-        check.profiles,
-        check.false_alarms.len(),
-        check.unguarded.len(),
+        counted(check.control.caught_by, "rule"),
+        counted(check.profiles, "profile"),
+        counted(check.false_alarms.len(), "false alarm"),
+        counted(check.unguarded.len(), "rule"),
     );
     let verdict = if check.holds() {
         paint("32;1", "the kit catches what it should, and nothing else")
