@@ -116,15 +116,27 @@ pub(super) fn run(
             }
         }
     };
+    let panicked = || PANIC.with_borrow_mut(Option::take);
+    panicked();
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(body)));
     // Held closures must not keep the thread.
     runtime.shutdown_background();
-    let mut outcome = outcome.unwrap_or_else(|_| {
-        let text = PANIC.with_borrow_mut(Option::take).unwrap_or_else(|| "somewhere".into());
+    let ended = |stop| {
         let evidence =
             Evidence { replay: replay(options, setup, rule, &kind), mend: rule.mend, ..Evidence::default() };
-        Outcome { evidence: Some(evidence), ..Outcome::of(Err(Stop::Broken(format!("it panicked {text}")))) }
-    });
+        Outcome { evidence: Some(evidence), ..Outcome::of(Err(stop)) }
+    };
+    let mut outcome = match (outcome, panicked()) {
+        (Err(_), text) => {
+            let text = text.unwrap_or_else(|| "somewhere".into());
+            ended(Stop::Broken(format!("it panicked {text}")))
+        }
+        // Its executor swallowed it: whoever waited for the task saw an answer lost, and took that for one of the world's.
+        (Ok(outcome), Some(text)) if !outcome.is_red() => {
+            ended(Stop::Error(format!("a task of the fake or of the provider panicked {text}")))
+        }
+        (Ok(outcome), _) => outcome,
+    };
     outcome.mode = mode;
     outcome.elapsed = started.elapsed();
     outcome

@@ -9,8 +9,11 @@ use std::{
 use bytes::Bytes;
 use fixture_kube_api::{Answer, AnswerBody, Effect, Exchange, Interceptor, Outcome, Server};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use provider_api::{CallId, NativeError};
-use providertest::wire::{Incoming, Reply, Wire};
+use provider_api::{CallId, Class, NativeError};
+use providertest::{
+    harness::UNKNOWN_ERROR,
+    wire::{Incoming, Reply, Wire},
+};
 use serde_json::{Value, json};
 
 use super::{Cluster, NAMESPACE, Played, TARGET};
@@ -80,9 +83,16 @@ fn named(request: &Exchange) -> String {
     body.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// The answer of a catalogued error, written by hand as the server words it.
+/// The error that no catalogue lists: neither its status nor its reason is one of the API's.
+const UNHEARD_OF: NativeError = NativeError::new(UNKNOWN_ERROR, &[], Class::Transient, "made up")
+    .status(418)
+    .code("NeverHeardOf")
+    .text("nobody has ever heard of this");
+
+/// The answer of a catalogued error, written by hand as the server words it. Whoever asks for another one is at fault,
+/// and the kit reports the panic.
 fn native(id: &str, namespace: &str, name: &str) -> Answer {
-    let error = provider_kubernetes::CATALOGUE.get(id);
+    let error = if id == UNKNOWN_ERROR { Some(&UNHEARD_OF) } else { provider_kubernetes::CATALOGUE.get(id) };
     let error = error.unwrap_or_else(|| panic!("the catalogue has no error {id}"));
     let text = error.text.replace("{name}", name).replace("{namespace}", namespace);
     let status = u16::try_from(error.status.unwrap_or(500)).unwrap_or(500);

@@ -184,6 +184,9 @@ impl Hand for Cluster {
     }
 
     async fn revoke(&self, right: Option<&str>) -> Done {
+        if right.is_some_and(|right| !RIGHTS.contains(&right)) {
+            return Err(Unable("take away a right that nobody has"));
+        }
         let verbs: Vec<_> = RIGHTS.into_iter().filter(|verb| right != Some(*verb)).collect();
         self.permit(&verbs);
         Ok(())
