@@ -12,7 +12,7 @@ use crate::{
     harness::{Planted, Thing, ThingKind},
     hold,
     rule::{Checked, Stop},
-    world::World,
+    world::{Tweaks, World},
 };
 
 /// How far a creation time that a backend writes may lie off on a real backend, whose clock is not ours.
@@ -43,6 +43,19 @@ impl World {
         }
     }
 
+    /// Has listings served in pages of one, where there are pages at all: what reads a page only is then short.
+    ///
+    /// # Errors
+    /// When the provider cannot be built anew.
+    pub async fn in_pages_of_one(&mut self) -> Checked {
+        // A harness whose listings have no pages lacks that power rightly. Where the provider names the size, it reads it
+        // from its config.
+        match self.hand().set_page_size(1).await {
+            Ok(()) => self.restart(&Tweaks::default()),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Lets a while pass, long enough to tell a kept time stamp from a fresh one.
     pub async fn wait_a_while(&self) {
         self.pass(if self.is_fake() { Duration::from_secs(3_600) } else { Duration::from_secs(4) }).await;
@@ -59,6 +72,15 @@ impl World {
     /// An error of the suite when the case's tag is no part of an identity.
     pub fn other_installation(&self) -> Checked<InstallationId> {
         InstallationId::parse(&format!("{}-elsewhere", self.case().tag))
+            .map_err(|error| Stop::Error(error.to_string()))
+    }
+
+    /// The identity of another installation, which differs from the case's own in case only.
+    ///
+    /// # Errors
+    /// An error of the suite when the case's tag is no part of an identity.
+    pub fn installation_in_capitals(&self) -> Checked<InstallationId> {
+        InstallationId::parse(&self.identity().installation.as_str().to_ascii_uppercase())
             .map_err(|error| Stop::Error(error.to_string()))
     }
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use provider_api::{
     Built, CreateRequest, Deleted, Error, GetError, Instance, Listing, Metrics, Profile, Provider,
-    ProviderId, Seam, decorate,
+    ProviderId, ProviderType, Registry, Seam, decorate,
 };
 
 use crate::saboteur::{HONEST, Meddler, Saboteur, meddle};
@@ -17,6 +17,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         does: "decorates everything but the check, which it loses",
         breaks: "observability.decorator-drops-none",
         decorate: |built, context| Built { checker: None, ..decorate(built, context) },
+        ..HONEST
+    },
+    Saboteur {
+        name: "declares-another-profile",
+        does: "declares that an answer of get may be six seconds older than it is judged by",
+        breaks: "observability.decorator-drops-none",
+        types: declares_another,
         ..HONEST
     },
     Saboteur {
@@ -107,6 +114,45 @@ impl Provider for OutOfSight {
         let (honest, id) = (Arc::clone(&self.honest), id.clone());
         let task = self.seam.spawn(async move { honest.get(&id).await });
         task.await.unwrap_or_else(|| Err(Error::transient("the task went away").into()))
+    }
+    async fn delete(&self, id: &ProviderId) -> Result<Deleted, Error> {
+        self.honest.delete(id).await
+    }
+    async fn list_by_tag(&self) -> Result<Listing, Error> {
+        self.honest.list_by_tag().await
+    }
+}
+
+fn declares_another(registry: Registry) -> Registry {
+    registry.map(|honest| {
+        let build = honest.build;
+        ProviderType {
+            build: Arc::new(move |shared, fields, context| {
+                let built = build(shared, fields, context)?;
+                let mut profile = built.provider.profile().clone();
+                profile.listing_max_age += Duration::from_secs(6);
+                Some(Built { provider: Arc::new(Declares { honest: built.provider, profile }), ..built })
+            }),
+            ..honest
+        }
+    })
+}
+
+struct Declares {
+    honest: Arc<dyn Provider>,
+    profile: Profile,
+}
+
+#[async_trait]
+impl Provider for Declares {
+    fn profile(&self) -> &Profile {
+        &self.profile
+    }
+    async fn create(&self, request: &CreateRequest) -> Result<ProviderId, Error> {
+        self.honest.create(request).await
+    }
+    async fn get(&self, id: &ProviderId) -> Result<Instance, GetError> {
+        self.honest.get(id).await
     }
     async fn delete(&self, id: &ProviderId) -> Result<Deleted, Error> {
         self.honest.delete(id).await

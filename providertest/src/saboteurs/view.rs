@@ -10,7 +10,7 @@ use provider_api::{Name, Uid, mark};
 
 use crate::memory::{
     At, Cloud,
-    cloud::{Accepted, Answer, CloudError, Content, Described, Page, Row},
+    cloud::{Accepted, Answer, CloudError, Content, Described, Page, Part, Row},
 };
 
 /// How an instance is shown; `None` hides it.
@@ -83,6 +83,20 @@ pub(super) fn is_absent(error: &CloudError) -> bool {
     matches!(&*error.code, "notFound" | "E_NO_SUCH_INSTANCE")
 }
 
+/// A cloud whose listings of parts end after one page.
+pub(super) struct OnePageOfParts(pub(super) Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for OnePageOfParts {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn list_parts(&self, at: At, page: Option<&str>) -> Answer<Page<Part>> {
+        Ok(Page { next: None, ..self.0.list_parts(at, page).await? })
+    }
+}
+
 /// Something remembered for each key.
 pub(super) struct Memory<T>(Mutex<BTreeMap<String, T>>);
 
@@ -125,6 +139,18 @@ impl<T: Clone> Memory<T> {
     /// Remembers no longer.
     pub(super) fn forget(&self, key: &str) {
         self.lock().remove(key);
+    }
+}
+
+/// Shows every identity in small letters, which those of the kit are in.
+pub(super) struct NoCapitals;
+
+impl View for NoCapitals {
+    fn show(&self, mut described: Described) -> Option<Described> {
+        if let Some(installation) = described.marks.get_mut(mark::INSTALLATION) {
+            *installation = installation.to_ascii_lowercase();
+        }
+        Some(described)
     }
 }
 

@@ -71,13 +71,25 @@ pub(super) const REFUSES_OTHER_INSTALLATION: Rule = Rule {
 async fn refuses_other_installation(w: &mut World) -> Checked {
     let request = w.request();
     let planted = w.marked(request.name.as_str(), &request.uid, &w.other_installation()?);
-    refuses(w, &request, planted.marks, "another installation made it").await
+    refuses(w, &request, planted.marks, "another installation made it").await?;
+    let request = w.request();
+    let planted = w.marked(request.name.as_str(), &request.uid, &w.installation_in_capitals()?);
+    if w.hand().plant(&Planted { placement: request.placement.clone(), ..planted }).await.is_err() {
+        w.note("the backend's marks have no capitals".into());
+        return Ok(());
+    }
+    refused(w, &request, "an installation made it whose identity differs from ours in case only").await
 }
 
 /// Plants an instance under the request's name, and holds that create refuses it, twice, and changes nothing.
 async fn refuses(w: &World, request: &CreateRequest, marks: BTreeMap<String, String>, why: &str) -> Checked {
     let planted = Planted { name: request.name.to_string(), marks, placement: request.placement.clone() };
     w.hand().plant(&planted).await?;
+    refused(w, request, why).await
+}
+
+/// Holds that create refuses what stands under the request's name, twice, and changes nothing.
+async fn refused(w: &World, request: &CreateRequest, why: &str) -> Checked {
     let before = w.picture_at_rest().await?;
     if w.instances(&request.name).await?.is_empty() {
         return Err(Stop::Error(format!("the observer does not see the planted {}", request.name)));

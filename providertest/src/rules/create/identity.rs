@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use futures::FutureExt;
-use provider_api::{CreateRequest, Error, Grammar, Mark, ProviderId, Wait, mark, profile::CreatedAt};
+use provider_api::{
+    CreateRequest, Error, Grammar, Mark, ProviderId, Wait, mark,
+    profile::{CreatedAt, Mobility},
+};
 
 use super::verbs::LATENCY;
 use crate::{
@@ -54,7 +57,8 @@ async fn returns_usable_id(w: &mut World) -> Checked {
 pub(super) const IDEMPOTENT: Rule = Rule {
     id: "create.idempotent",
     level: Level::Must,
-    says: "Creating again answers with the same id, and there is one instance.",
+    says: "Creating again answers with the same id, and there is one instance; where one name stands once in the whole \
+           scope, with another placement too.",
     caller: Caller::Reconciler,
     applies: always,
     check: Check::Case(|w| idempotent(w).boxed()),
@@ -72,6 +76,29 @@ async fn idempotent(w: &mut World) -> Checked {
     same(w, &request, &id, "a create by a new process").await?;
     let now = w.instance(&request.name).await?;
     hold!(now.key == made.key, "the instance {} was replaced by {}", made.key, now.key);
+    placed_anew(w).await
+}
+
+/// Where one name stands once in the whole scope, because instances move about in it or because it is one place, a
+/// create that asks for another placement finds the instance that there is. Where each zone or host has names of its
+/// own, a look at all of them for every create would let one that hangs hold up the others; there the caller
+/// deletes what it had asked for elsewhere before it asks anew.
+async fn placed_anew(w: &mut World) -> Checked {
+    let once = w.profile().mobility == Mobility::Moves || w.backend().targets().len() == 1;
+    let placements = w.backend().placements();
+    let (Some(here), Some(there)) = (placements.first(), placements.last()) else { return Ok(()) };
+    if !once || here == there {
+        return Ok(());
+    }
+    let mut request = w.request();
+    request.placement = here.clone();
+    let id = w.creates(&request).await?;
+    w.runs(&request.name, &id).await?;
+    let made = w.instance(&request.name).await?;
+    request.placement = there.clone();
+    same(w, &request, &id, "a create with another placement").await?;
+    let now = w.instance(&request.name).await?;
+    hold!(now.key == made.key, "with another placement {} was replaced by {}", made.key, now.key);
     Ok(())
 }
 

@@ -48,7 +48,20 @@ async fn leaves_foreign_alone(w: &mut World) -> Checked {
         w.hand().plant(&change(planted)).await?;
         spares(w, &request, &id, what).await?;
     }
-    Ok(())
+    in_capitals(w).await
+}
+
+/// One of an installation whose identity differs from ours in case only, where the backend can hold that.
+async fn in_capitals(w: &mut World) -> Checked {
+    let (request, id, _) = w.running().await?;
+    w.hand().remove(&request.name).await?;
+    let planted = w.marked(request.name.as_str(), &request.uid, &w.installation_in_capitals()?);
+    if w.hand().plant(&Planted { placement: request.placement.clone(), ..planted }).await.is_err() {
+        w.note("the backend's marks have no capitals".into());
+        return Ok(());
+    }
+    spares(w, &request, &id, "an instance of an installation whose identity differs from ours in case only")
+        .await
 }
 
 fn half_marked(mut planted: Planted) -> Planted {

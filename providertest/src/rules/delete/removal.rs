@@ -26,6 +26,7 @@ pub(super) const REMOVES_EVERYTHING: Rule = Rule {
 };
 
 async fn removes_everything(w: &mut World) -> Checked {
+    w.in_pages_of_one().await?;
     let before = w.picture().await?;
     for placement in w.backend().placements() {
         for booted in [true, false] {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures::FutureExt;
-use provider_api::{Deleted, GetError, Profile, State, profile::DeleteReturn};
+use provider_api::{CreateRequest, Deleted, GetError, Profile, ProviderId, State, profile::DeleteReturn};
 
 use crate::{
     broken, hold,
@@ -140,12 +140,14 @@ async fn begin_deletion(w: &World, name: &provider_api::Name) -> Checked {
 pub(super) const FRESH_AFTER_OWN_WRITE: Rule = Rule {
     id: "get.fresh-after-own-write",
     level: Level::Must,
-    says: "After a create or delete of the same name, no answer of get is older than that.",
+    says: "After a create or delete of the same name no answer of get is older than that, and NotFound is never an \
+           old answer.",
     caller: Caller::Reconciler,
     applies: always,
     check: Check::Case(|w| fresh_after_own_write(w).boxed()),
     absent: None,
-    mend: "Note when each name was last written, and answer from a shared listing only when it is newer.",
+    mend: "Note when each name was last written, answer from a shared listing only when it is newer, and never keep \
+           that something is absent.",
 };
 
 async fn fresh_after_own_write(w: &mut World) -> Checked {
@@ -186,7 +188,30 @@ async fn fresh_after_own_write(w: &mut World) -> Checked {
         w.pass(settle).await;
     }
     match w.get(&again).await? {
-        Ok(instance) => w.is_of(&instance, &request, &again),
+        Ok(instance) => w.is_of(&instance, &request, &again)?,
         Err(error) => broken!("create answered {again}, but get directly after it failed: {error}"),
+    }
+    w.goes(&again).await?;
+    made_elsewhere(w, &request, &again).await
+}
+
+/// What another process has made again is found at once by one that has just answered NotFound.
+async fn made_elsewhere(w: &World, request: &CreateRequest, id: &ProviderId) -> Checked {
+    w.is_gone(id, "a delete").await?;
+    let other = w.build(&Tweaks::default())?.provider;
+    w.note("another process creates it again".into());
+    let made = match w.alone(async move { other.create(request).await }).await? {
+        Ok(made) => made,
+        Err(error) => broken!("another process cannot create {} again: {error}", request.name),
+    };
+    let settle = w.profile().settle;
+    if !settle.is_zero() {
+        w.pass(settle).await;
+    }
+    match w.get(&made).await? {
+        Ok(instance) => w.is_of(&instance, request, &made),
+        Err(error) => broken!(
+            "another process created {made} again, but get, which answered NotFound before, failed: {error}"
+        ),
     }
 }

@@ -121,7 +121,32 @@ async fn never_anothers_data(w: &mut World) -> Checked {
     not_ours(w, &id, &format!("{before:?}"), "something without our mark stands there").await?;
     w.restart(&Tweaks::default())?;
     not_ours(w, &id, &format!("{before:?}"), "something without our mark stands there").await?;
-    w.untouched(moment, &others, "get").await
+    w.untouched(moment, &others, "get").await?;
+
+    let (elsewhere, capitals, ours) =
+        (w.other_installation()?, w.installation_in_capitals()?, w.identity().installation.clone());
+    let cases = [
+        ("another installation's instance", true, elsewhere),
+        (
+            "an instance of an installation whose identity differs from ours in case only",
+            true,
+            capitals.clone(),
+        ),
+        ("an instance with another owner's mark", false, ours),
+    ];
+    for (what, own_uid, installation) in cases {
+        let other = w.uid();
+        let (request, id, before) = w.running().await?;
+        let uid = if own_uid { &request.uid } else { &other };
+        let marks = w.marked(request.name.as_str(), uid, &installation).marks;
+        if w.hand().set_marks(&request.name, &marks).await.is_err() && installation == capitals {
+            w.note("the backend's marks have no capitals".into());
+            continue;
+        }
+        w.catch_up().await;
+        not_ours(w, &id, &format!("{before:?}"), &format!("{what} stands there")).await?;
+    }
+    Ok(())
 }
 
 pub(super) const INHERITED_MARK_IS_NOT_OURS: Rule = Rule {

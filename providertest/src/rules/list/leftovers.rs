@@ -1,7 +1,7 @@
 //! Secondary resources that outlived their instance.
 
 use futures::FutureExt;
-use provider_api::{CreateRequest, Leftover, Profile, profile::SecondaryResources};
+use provider_api::{CreateRequest, Leftover, LeftoverId, Profile, profile::SecondaryResources};
 
 use crate::{
     broken,
@@ -49,6 +49,7 @@ pub(super) const LEFTOVERS_LISTED: Rule = Rule {
 };
 
 async fn listed(w: &mut World) -> Checked {
+    w.in_pages_of_one().await?;
     let clock = std::sync::Arc::clone(&w.case().clock);
     let from = clock.now();
     let (request, left, leftovers) = torn(w).await?;
@@ -81,18 +82,20 @@ async fn listed(w: &mut World) -> Checked {
 pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
     id: "list.leftovers-deletable",
     level: Level::Should,
-    says: "Every leftover can be deleted by its id, again without error, and nothing else goes with it.",
+    says: "Every leftover can be deleted by its id, again without error, and nothing else goes with it; another \
+           installation's is left alone, and so is everything at an id that nobody wrote.",
     caller: Caller::Collector,
     applies: explicit,
     check: Check::Case(|w| deletable(w).boxed()),
     absent: Some(|w| nothing_outlives(w).boxed()),
-    mend: "Delete the one resource that the id names, and let its absence be success.",
+    mend: "Parse the id strictly, delete the one resource that it names if it is ours, and let its absence be success.",
 };
 
 async fn deletable(w: &mut World) -> Checked {
     let (living, _, _) = w.running().await?;
     let (request, left, leftovers) = torn(w).await?;
     let before = w.everything().await?;
+    spared(w, &leftovers, &before).await?;
     for leftover in leftovers.iter().chain(&leftovers) {
         if let Err(error) = w.delete_leftover(leftover).await? {
             broken!("leftover {} of {} cannot be deleted: {error}", leftover.id, request.name);
@@ -119,6 +122,31 @@ async fn deletable(w: &mut World) -> Checked {
     hold!(again.is_empty(), "every leftover was deleted, but listed are {again:?}");
     Ok(())
 }
+
+/// Ids that nobody wrote, and the ids of ours in another installation's hand: whatever is answered, nothing goes.
+async fn spared(w: &World, leftovers: &[Leftover], before: &[Thing]) -> Checked {
+    let elsewhere = Tweaks { installation: Some(w.other_installation()?), ..Tweaks::default() };
+    let theirs = w.build(&elsewhere)?.leftovers;
+    let ours = w.built().leftovers.clone();
+    let nonsense = NONSENSE.map(LeftoverId::new);
+    let long = LeftoverId::new("a".repeat(10_000));
+    let asked = nonsense.iter().chain([&long]).map(|id| (&ours, id, "its id, which nobody wrote,"));
+    let others = leftovers.iter().map(|leftover| (&theirs, &leftover.id, "its id by another installation"));
+    for (provider, id, how) in asked.chain(others) {
+        let Some(provider) = provider.clone() else { continue };
+        let result = w.alone(async move { provider.delete(id).await }).await?;
+        w.note(format!("delete of a leftover by {how} -> {result:?}"));
+        let after = w.everything().await?;
+        let lost = before.iter().find(|thing| !after.iter().any(|other| other.key == thing.key));
+        if let Some(lost) = lost {
+            let id: String = id.as_str().chars().take(100).collect();
+            broken!("{id:?} was deleted as a leftover by {how} and {:?} {} went", lost.kind, lost.name);
+        }
+    }
+    Ok(())
+}
+
+const NONSENSE: [&str; 6] = ["", "/", "no such/ id//", "../../x", "zones/é/parts/é-é-disk", "a/b/c/d/e/f"];
 
 pub(super) const LEFTOVERS_SPARE_THE_LIVING: Rule = Rule {
     id: "list.leftovers-spare-the-living",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use futures::FutureExt;
 use provider_api::{
-    CreateRequest, Error, FailureClass, Listing, Profile,
+    CreateRequest, Error, FailureClass, Listing, Name, Profile,
     profile::{ListPartial, Timeouts},
 };
 
@@ -13,7 +13,7 @@ use crate::{
     broken, hold,
     rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     wire::Condition,
-    world::World,
+    world::{Tweaks, World},
 };
 
 pub(super) const WHOLE_SCOPE: Rule = Rule {
@@ -69,12 +69,41 @@ fn pages(profile: &Profile) -> Applies {
     when(profile.listing_pages)
 }
 
+/// How many instances there are at least; in pages of one, as many pages.
+const MANY: usize = 25;
+
 async fn all_pages(w: &mut World) -> Checked {
-    let made = five(w).await?;
+    w.hand().set_page_size(1).await?;
+    let mut made = five(w).await?;
+    // What somebody with our mark makes costs less than a create, and is listed like one.
+    let ours = w.identity().installation.clone();
+    while made.len() < MANY {
+        let uid = w.uid();
+        let name = Name::from_uid(&uid).to_string();
+        w.hand().plant(&w.marked(&name, &uid, &ours)).await?;
+        made.push(name);
+    }
+    made.sort();
     for size in [1, 2, 5] {
         w.hand().set_page_size(size).await?;
+        // Where the provider names the size, it reads it from its config.
+        w.restart(&Tweaks::default())?;
+        w.catch_up().await;
+        let moment = w.moment();
         let listed = names(&w.lists().await?);
-        hold!(listed == made, "in pages of {size} the listing has {listed:?}; {made:?} was due");
+        let lacks: Vec<_> = made.iter().filter(|name| !listed.contains(name)).collect();
+        hold!(
+            listed == made,
+            "in pages of {size} the listing has {} names of {}, and lacks {lacks:?}",
+            listed.len(),
+            made.len()
+        );
+        let (calls, pages) = (w.cost(moment), made.len().div_ceil(size) as u64);
+        if calls < pages {
+            return Err(Stop::Error(format!(
+                "pages of {size} make {pages} pages, but the listing took {calls} calls: the harness served no such pages"
+            )));
+        }
     }
     Ok(())
 }

@@ -37,6 +37,7 @@ pub(super) async fn decorator_drops_none(w: &mut World) -> Checked {
     }
     let (inner, outer) = (bare.provider.profile(), decorated.provider.profile());
     hold!(inner == outer, "the decorated provider declares another profile than the bare one");
+    hold!(inner == w.profile(), "the provider declares another profile than the one that it is judged by");
     // Each goes through: it reaches the backend, and is seen on its way.
     for visit in tour(w, &decorated).await? {
         let span = format!("provider.{}", visit.operation);

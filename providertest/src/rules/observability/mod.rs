@@ -15,7 +15,8 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "observability.decorator-drops-none",
         level: Level::Must,
-        says: "The decorated provider has every ability of the bare one, and each goes through.",
+        says: "The decorated provider has every ability of the bare one, each goes through, and both declare the profile \
+               that they are judged by.",
         caller: Caller::Everybody,
         applies: always,
         check: Check::Decorated(|w| lines::decorator_drops_none(w).boxed()),

@@ -38,8 +38,7 @@ async fn populate(w: &mut World) -> Checked<BTreeSet<Name>> {
         w.runs(&request.name, &id).await?;
         expected.insert(request.name);
     }
-    // A harness whose listings have no pages lacks that power rightly.
-    let _ = w.hand().set_page_size(1).await;
+    w.in_pages_of_one().await?;
     Ok(expected)
 }
 

@@ -13,6 +13,7 @@ use provider_api::{
     CreateRequest, Deleted, Error, FailureClass, GetError, Instance, Provider, ProviderId, Uid,
 };
 
+use super::super::view::Memory;
 use crate::saboteur::Meddler;
 
 /// Ids with a slash more, which it takes off again.
@@ -133,5 +134,24 @@ impl Meddler for GoesOn {
             let _ = honest.create(request).await;
         }
         answer
+    }
+}
+
+/// Knows where it was last told to make each instance.
+#[derive(Default)]
+pub(super) struct MakesAnew(Memory<(Option<String>, ProviderId)>);
+
+#[async_trait]
+impl Meddler for MakesAnew {
+    async fn create(&self, honest: &dyn Provider, request: &CreateRequest) -> Result<ProviderId, Error> {
+        let name = request.name.as_str();
+        if let Some((zone, id)) = self.0.get(name)
+            && zone != request.placement.zone
+        {
+            honest.delete(&id).await?;
+        }
+        let id = honest.create(request).await?;
+        self.0.put(name, (request.placement.zone.clone(), id.clone()));
+        Ok(id)
     }
 }

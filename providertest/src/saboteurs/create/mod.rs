@@ -10,7 +10,11 @@ use std::sync::Arc;
 
 use provider_api::FailureClass::{QuotaExceeded, Transient};
 
-use crate::saboteur::{HONEST, Saboteur, meddle};
+use super::view::{NoCapitals, seen_through};
+use crate::{
+    memory,
+    saboteur::{HONEST, Saboteur, meddle},
+};
 
 /// The group's saboteurs, in the order of the rules.
 pub const SABOTEURS: &[Saboteur] = &[
@@ -26,6 +30,14 @@ pub const SABOTEURS: &[Saboteur] = &[
         does: "makes an instance under a new name for every create",
         breaks: "create.idempotent",
         provider: |built, _| meddle(built, answering::NewName::default()),
+        ..HONEST
+    },
+    Saboteur {
+        name: "takes-a-placement-for-an-order-to-move",
+        does: "deletes the instance and makes it anew when a create asks for another zone than the one before",
+        breaks: "create.idempotent",
+        profile: memory::blocking,
+        provider: |built, _| meddle(built, answering::MakesAnew::default()),
         ..HONEST
     },
     Saboteur {
@@ -89,6 +101,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         does: "answers with the id of an instance that another installation made",
         breaks: "create.refuses-other-installation",
         provider: |built, _| meddle(built, adopting::Adopts("belongs to another installation")),
+        ..HONEST
+    },
+    Saboteur {
+        name: "adopts-an-identity-in-any-case",
+        does: "adopts what an installation made whose identity differs from its own in case only",
+        breaks: "create.refuses-other-installation",
+        cloud: |below| seen_through(below, NoCapitals),
         ..HONEST
     },
     Saboteur {

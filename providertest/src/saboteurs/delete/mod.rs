@@ -6,7 +6,7 @@ mod greedy;
 
 use std::sync::Arc;
 
-use super::view::seen_through;
+use super::view::{NoCapitals, OnePageOfParts, seen_through};
 use crate::{
     memory,
     saboteur::{HONEST, Saboteur, meddle},
@@ -37,6 +37,14 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "removes-one-page-of-parts",
+        does: "takes the first page of parts for all of them when it removes those of an instance",
+        breaks: "delete.removes-everything",
+        profile: memory::blocking,
+        cloud: |below| Arc::new(OnePageOfParts(below)),
+        ..HONEST
+    },
+    Saboteur {
         name: "takes-nonsense-for-gone",
         does: "answers Gone for an id that names nothing",
         breaks: "delete.malformed-id-is-permanent",
@@ -48,6 +56,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         does: "takes whatever stands under the name for its own",
         breaks: "delete.leaves-foreign-alone",
         cloud: |below| Arc::new(blind::RemembersMarks::new(below)),
+        ..HONEST
+    },
+    Saboteur {
+        name: "deletes-an-identity-in-any-case",
+        does: "deletes what an installation made whose identity differs from its own in case only",
+        breaks: "delete.leaves-foreign-alone",
+        cloud: |below| seen_through(below, NoCapitals),
         ..HONEST
     },
     Saboteur {

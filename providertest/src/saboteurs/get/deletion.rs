@@ -3,7 +3,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use provider_api::{Clock, Deleted, Error, GetError, Instance, Provider, ProviderId, State};
+use provider_api::{Clock, CreateRequest, Deleted, Error, GetError, Instance, Provider, ProviderId, State};
 
 use super::super::view::{Memory, View, seen_through};
 use crate::{
@@ -59,6 +59,13 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         does: "keeps NotFound for as long as a listing may be old, also after a create of its own",
         breaks: "get.fresh-after-own-write",
         provider: |built, context| meddle(built, KeepsAnswers::new(&context.clock, true)),
+        ..HONEST
+    },
+    Saboteur {
+        name: "keeps-absence-over-others-creates",
+        does: "keeps NotFound for a minute unless it makes the instance itself, whatever another process does",
+        breaks: "get.fresh-after-own-write",
+        provider: |built, context| meddle(built, KeepsAbsence::new(&context.clock)),
         ..HONEST
     },
 ];
@@ -201,6 +208,41 @@ impl Meddler for KeepsAnswers {
         };
         if wanted {
             self.kept.put(id.as_str(), (now, answer.clone()));
+        }
+        answer
+    }
+}
+
+/// Keeps NotFound, and forgets it at a write of its own.
+struct KeepsAbsence {
+    clock: Arc<dyn Clock>,
+    kept: Memory<Duration>,
+}
+
+impl KeepsAbsence {
+    const KEEPS: Duration = Duration::from_secs(60);
+
+    fn new(clock: &Arc<dyn Clock>) -> Self {
+        Self { clock: Arc::clone(clock), kept: Memory::default() }
+    }
+}
+
+#[async_trait]
+impl Meddler for KeepsAbsence {
+    async fn create(&self, honest: &dyn Provider, request: &CreateRequest) -> Result<ProviderId, Error> {
+        let made = honest.create(request).await;
+        self.kept.clear();
+        made
+    }
+
+    async fn get(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Instance, GetError> {
+        let now = self.clock.monotonic();
+        if self.kept.get(id.as_str()).is_some_and(|at| now.saturating_sub(at) < Self::KEEPS) {
+            return Err(GetError::NotFound);
+        }
+        let answer = honest.get(id).await;
+        if let Err(GetError::NotFound) = answer {
+            self.kept.put(id.as_str(), now);
         }
         answer
     }

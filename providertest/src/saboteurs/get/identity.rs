@@ -7,7 +7,7 @@ use provider_api::{
     Clock, CreateRequest, Error, GetError, Instance, Provider, ProviderId, Timestamp, Uid, mark,
 };
 
-use super::super::view::{Memory, View, is_inherited, seen_through};
+use super::super::view::{Memory, NoCapitals, View, is_inherited, seen_through};
 use crate::{
     memory::{
         self, At, Cloud,
@@ -58,6 +58,25 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
                 cloud,
                 RemembersMarks { of: |described| described.marks.is_empty(), seen: Memory::default() },
             )
+        },
+        ..HONEST
+    },
+    Saboteur {
+        name: "answers-for-an-identity-in-any-case",
+        does: "answers with what an installation made whose identity differs from its own in case only",
+        breaks: "get.never-anothers-data",
+        cloud: |cloud| seen_through(cloud, NoCapitals),
+        ..HONEST
+    },
+    Saboteur {
+        name: "takes-another-installations-for-its-own",
+        does: "goes by the marks that it saw first, when what stands there is another installation's now",
+        breaks: "get.never-anothers-data",
+        cloud: |cloud| {
+            let of = |described: &Described| {
+                described.marks.get(mark::INSTALLATION).is_some_and(|of| of.ends_with("-elsewhere"))
+            };
+            seen_through(cloud, RemembersMarks { of, seen: Memory::default() })
         },
         ..HONEST
     },

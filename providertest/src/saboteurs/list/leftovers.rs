@@ -1,9 +1,13 @@
 //! Saboteurs that mistreat leftovers.
 
-use async_trait::async_trait;
-use provider_api::{Error, Leftover, LeftoverId, LeftoverListing, Leftovers};
+use std::sync::Arc;
 
-use super::super::view::Memory;
+use async_trait::async_trait;
+use provider_api::{
+    Error, InstallationId, Leftover, LeftoverId, LeftoverListing, Leftovers, ProviderType, Registry,
+};
+
+use super::super::view::{Memory, OnePageOfParts};
 use crate::{
     memory,
     saboteur::{HONEST, LeftoverMeddler, Saboteur, meddle_leftovers},
@@ -24,6 +28,30 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         breaks: "list.leftovers-listed",
         profile: memory::blocking,
         provider: |built, _| meddle_leftovers(built, FirstOnly),
+        ..HONEST
+    },
+    Saboteur {
+        name: "reads-one-page-of-parts",
+        does: "takes the first page of parts for all of them when it lists leftovers",
+        breaks: "list.leftovers-listed",
+        profile: memory::blocking,
+        cloud: |below| Arc::new(OnePageOfParts(below)),
+        ..HONEST
+    },
+    Saboteur {
+        name: "deletes-leftovers-by-id-alone",
+        does: "deletes the part that an id names, whichever installation it belongs to",
+        breaks: "list.leftovers-deletable",
+        profile: memory::blocking,
+        types: takes_any,
+        ..HONEST
+    },
+    Saboteur {
+        name: "trusts-the-shape-of-a-leftover",
+        does: "panics on the id of a leftover that it did not write itself",
+        breaks: "list.leftovers-deletable",
+        profile: memory::blocking,
+        provider: |built, _| meddle_leftovers(built, TrustsTheShape),
         ..HONEST
     },
     Saboteur {
@@ -51,6 +79,34 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
 ];
+
+/// Has every installation of the case adopt the others.
+fn takes_any(registry: Registry) -> Registry {
+    registry.map(|honest| {
+        let build = honest.build;
+        ProviderType {
+            build: Arc::new(move |shared, fields, mut context| {
+                let (tag, _) = context.identity.installation.as_str().split_once('-').unwrap_or_default();
+                let all =
+                    ["installation", "elsewhere"].map(|of| InstallationId::parse(&format!("{tag}-{of}")));
+                context.identity.adopt.extend(all.into_iter().flatten());
+                build(shared, fields, context)
+            }),
+            ..honest
+        }
+    })
+}
+
+struct TrustsTheShape;
+
+#[async_trait]
+impl LeftoverMeddler for TrustsTheShape {
+    async fn delete(&self, honest: &dyn Leftovers, id: &LeftoverId) -> Result<(), Error> {
+        let zone = id.as_str().split('/').nth(1).expect("an id has a zone");
+        tracing::trace!(zone, "deleting a leftover");
+        honest.delete(id).await
+    }
+}
 
 struct Ageless;
 

@@ -1,6 +1,9 @@
 //! Saboteurs whose listings are short.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use async_trait::async_trait;
 use provider_api::{Error, FailureClass, Listing, Provider};
@@ -26,6 +29,13 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         does: "takes the first page for the whole listing",
         breaks: "list.all-pages",
         cloud: |below| Arc::new(OnePage { below }),
+        ..HONEST
+    },
+    Saboteur {
+        name: "stops-after-twenty-pages",
+        does: "takes a listing of twenty pages for whole, whatever comes after them",
+        breaks: "list.all-pages",
+        cloud: |below| Arc::new(TwentyPages { below, read: AtomicUsize::new(0) }),
         ..HONEST
     },
     Saboteur {
@@ -69,6 +79,30 @@ impl Cloud for OnePage {
     async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
         let page = self.below.list(at, page).await?;
         Ok(Page { next: None, ..page })
+    }
+}
+
+struct TwentyPages {
+    below: Arc<dyn Cloud>,
+    read: AtomicUsize,
+}
+
+#[async_trait]
+impl Cloud for TwentyPages {
+    fn below(&self) -> &dyn Cloud {
+        &*self.below
+    }
+
+    async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
+        if page.is_none() {
+            self.read.store(0, Ordering::SeqCst);
+        }
+        let mut answer = self.below.list(at, page).await?;
+        // The zones are read at once, and their pages are counted together: only one has many.
+        if self.read.fetch_add(1, Ordering::SeqCst) >= 20 {
+            answer.next = None;
+        }
+        Ok(answer)
     }
 }
 

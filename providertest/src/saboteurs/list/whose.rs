@@ -8,7 +8,7 @@ use provider_api::{
     Registry, Uid, mark,
 };
 
-use super::super::view::{Memory, View, is_inherited, seen_through};
+use super::super::view::{Memory, NoCapitals, View, is_inherited, seen_through};
 use crate::{
     memory::{self, cloud::Described},
     saboteur::{HONEST, Meddler, Saboteur, meddle},
@@ -41,6 +41,13 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         does: "takes an installation for its own whose identity begins as its own does",
         breaks: "list.only-this-installation",
         cloud: |cloud| seen_through(cloud, BeginsAlike::default()),
+        ..HONEST
+    },
+    Saboteur {
+        name: "lists-an-identity-in-any-case",
+        does: "lists what an installation made whose identity differs from its own in case only",
+        breaks: "list.only-this-installation",
+        cloud: |cloud| seen_through(cloud, NoCapitals),
         ..HONEST
     },
     Saboteur {
