@@ -141,3 +141,10 @@ pub struct FaultPlan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
 }
+
+impl FaultPlan {
+    /// A plan without a fault, which its variant alone tells from others.
+    pub fn faultless(variant: impl fmt::Display) -> Self {
+        Self { faults: Vec::new(), then: Then::Repeat, variant: Some(variant.to_string()) }
+    }
+}

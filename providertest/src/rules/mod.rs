@@ -10,6 +10,7 @@ pub mod list;
 pub mod model;
 pub mod observability;
 pub mod runtime;
+mod secrets;
 pub mod sweeps;
 pub mod watch;
 

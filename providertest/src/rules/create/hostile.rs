@@ -1,12 +1,14 @@
 //! Requests whose names somebody chose in order to break something.
 
-use futures::FutureExt;
+use futures::{FutureExt, future::ready};
 use provider_api::{CreateRequest, Credentials, FailureClass, FailureId, Secret, mark};
 
 use super::verbs::nothing_of;
 use crate::{
-    broken, hold,
-    rule::{Caller, Check, Checked, Level, Rule, always},
+    broken,
+    faults::FaultPlan,
+    hold,
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     rules::sweeps::verbs::{nothing_left, one_whole_instance},
     world::World,
 };
@@ -17,7 +19,10 @@ pub(super) const HOSTILE_NAMES: Rule = Rule {
     says: "Whatever stands in names, placement and user name, create makes the plain instance or refuses for good.",
     caller: Caller::Operator,
     applies: always,
-    check: Check::Case(|w| hostile_names(w).boxed()),
+    check: Check::Sweep {
+        plans: |_| ready(Ok(FIELDS.map(|(field, _)| FaultPlan::faultless(field)).to_vec())).boxed(),
+        run: |w, plan| hostile_names(w, plan).boxed(),
+    },
     absent: None,
     mend: "Build XML, YAML, URLs and queries with a writer that escapes; quote with {:?} what an error repeats.",
 };
@@ -57,7 +62,11 @@ const FIELDS: [(&str, Put); 10] = [
     }),
 ];
 
-async fn hostile_names(w: &mut World) -> Checked {
+async fn hostile_names(w: &mut World, plan: &FaultPlan) -> Checked {
+    let field = plan.variant.as_deref().unwrap_or_default();
+    let Some((field, put)) = FIELDS.into_iter().find(|(name, _)| *name == field) else {
+        return Err(Stop::Error(format!("no field of a request is called {field:?}")));
+    };
     let (request, id) = w.created().await?;
     let plain = w.instance(&request.name).await?;
     let keys: Vec<_> = plain.marks.keys().cloned().collect();
@@ -67,13 +76,11 @@ async fn hostile_names(w: &mut World) -> Checked {
     texts.push(&long);
     // Instances of a real backend cost time and money; the worst three have to do.
     let texts = if w.is_fake() { &texts[..] } else { &texts[1..4] };
-    for (field, put) in FIELDS {
-        for text in texts {
-            let mut request = w.request();
-            put(&mut request, (*text).to_owned());
-            let short: String = text.chars().take(40).collect();
-            survives(w, &request, &format!("{field} was {short:?}"), &keys).await?;
-        }
+    for text in texts {
+        let mut request = w.request();
+        put(&mut request, (*text).to_owned());
+        let short: String = text.chars().take(40).collect();
+        survives(w, &request, &format!("{field} was {short:?}"), &keys).await?;
     }
     Ok(())
 }

@@ -1,18 +1,17 @@
 //! What may not be read anywhere: user data, keys, tokens, passwords.
 
-use std::{error::Error as StdError, time::Duration};
+use std::time::Duration;
 
-use data_encoding::{BASE64, BASE64URL, HEXLOWER};
 use futures::FutureExt;
 use prometheus_client::{encoding::text::encode, registry::Registry};
-use provider_api::{Access, CreateRequest, Credentials, Error, Secret};
+use provider_api::{Access, CreateRequest, Credentials, Secret};
 
 use super::verbs::{calls_of_a_create, meets, native_errors};
 use crate::{
-    broken,
-    capture::{self, Captured},
+    capture,
     faults::{Answer, Call},
     rule::{Caller, Check, Checked, Level, Rule, always},
+    rules::secrets::{Needle, search, search_error, search_logs},
     world::World,
 };
 
@@ -29,11 +28,11 @@ pub(super) const HIDES_SECRETS: Rule = Rule {
 
 async fn hides_secrets(w: &mut World) -> Checked {
     capture::start();
-    let mut needles = Vec::new();
-    let lived = live(w, &mut needles).await;
+    let needles = PARTS.map(|part| Needle::new(word(part, ""), &word(part, "")));
+    let lived = live(w, &needles).await;
     let captured = capture::take();
     lived?;
-    logs(&captured, &needles)?;
+    search_logs(&captured, &needles)?;
     let mut registry = Registry::default();
     w.metrics().register(&mut registry);
     let mut text = String::new();
@@ -42,8 +41,8 @@ async fn hides_secrets(w: &mut World) -> Checked {
 }
 
 /// A whole life, then every error that a call with a payload can be answered with.
-async fn live(w: &mut World, needles: &mut Vec<Needle>) -> Checked {
-    let request = secretive(w, needles);
+async fn live(w: &mut World, needles: &[Needle]) -> Checked {
+    let request = secretive(w);
     search("the Debug text of the request", &format!("{request:?}"), needles)?;
     let id = w.creates(&request).await?;
     let instance = w.runs(&request.name, &id).await?;
@@ -54,11 +53,11 @@ async fn live(w: &mut World, needles: &mut Vec<Needle>) -> Checked {
     let calls = payload_calls(w).await?;
     w.hand().quote_payloads(true).await?;
     for (call, native) in native_errors(w, &calls, |_| true)? {
-        let request = secretive(w, needles);
+        let request = secretive(w);
         let answer = Answer::Native(native.id.into());
         let Some(met) = meets(w, request, &call, answer).await? else { continue };
         if let Err(error) = &met.result {
-            errors(error, native.id, needles)?;
+            search_error(&format!("the error after {}", native.id), error, needles)?;
         }
         checks(w, needles).await?;
     }
@@ -74,13 +73,20 @@ async fn payload_calls(w: &mut World) -> Checked<Vec<Call>> {
     Ok(if carrying.is_empty() { calls } else { carrying })
 }
 
-/// A request whose payload and password are full of words that stand nowhere else.
-fn secretive(w: &mut World, needles: &mut Vec<Needle>) -> CreateRequest {
+/// The places in a request where a secret word stands.
+const PARTS: [&str; 4] = ["first", "inner", "last", "password"];
+
+/// A word that stands nowhere else. Without the end that tells requests apart it is the start of each such word, and
+/// so finds them all.
+fn word(part: &str, end: &str) -> String {
+    format!("swordfish-{part}-{end}")
+}
+
+/// A request whose payload and password are full of such words.
+fn secretive(w: &mut World) -> CreateRequest {
     let mut request = w.request();
-    let word = |part: &str| format!("swordfish-{part}-{}", request.uid);
-    let (first, inner, last, password) = (word("first"), word("inner"), word("last"), word("password"));
+    let [first, inner, last, password] = PARTS.map(|part| word(part, request.uid.as_str()));
     let tail = format!("\n# {first}\nwrite_files:\n- {{path: /key, content: \"{inner}\"}}\n# \"{last}\"");
-    needles.extend([first, inner, last, password.clone()].map(Needle::new));
     request.cloud_init = Secret::new([request.cloud_init.reveal(), tail.as_bytes()].concat());
     let credentials = Credentials { username: "user".into(), password: Secret::new(password) };
     request.access = Access { credentials: Some(credentials), ..Access::default() };
@@ -92,79 +98,4 @@ async fn checks(w: &World, needles: &[Needle]) -> Checked {
         search(&format!("the check of {}", target.name), &format!("{target:?}"), needles)?;
     }
     Ok(())
-}
-
-fn errors(error: &Error, native: &str, needles: &[Needle]) -> Checked {
-    let mut link: Option<&dyn StdError> = Some(error);
-    let mut depth = 0;
-    while let Some(cause) = link {
-        let place = format!("the error after {native}, {depth} causes down");
-        search(&place, &format!("{cause}\n{cause:?}\n{cause:#?}"), needles)?;
-        link = cause.source();
-        depth += 1;
-    }
-    Ok(())
-}
-
-fn logs(captured: &Captured, needles: &[Needle]) -> Checked {
-    for needle in needles {
-        if let Some((form, place)) = needle.find_with(|text| captured.mention(text)) {
-            broken!("{place} shows {}, {form}", needle.word);
-        }
-    }
-    Ok(())
-}
-
-fn search(place: &str, text: &str, needles: &[Needle]) -> Checked {
-    for needle in needles {
-        if let Some((form, ())) = needle.find_with(|form| text.contains(form).then_some(())) {
-            broken!("{place} shows {}, {form}", needle.word);
-        }
-    }
-    Ok(())
-}
-
-/// One secret word and every form in which it could be shown.
-struct Needle {
-    word: String,
-    forms: Vec<(&'static str, String)>,
-}
-
-impl Needle {
-    fn new(word: String) -> Self {
-        let mut forms = vec![("plain", word.clone()), ("in hex", HEXLOWER.encode(word.as_bytes()))];
-        // In base64 a word looks in three ways, by where it begins; its edges mix with what stands beside it.
-        for shift in 0..3 {
-            let shifted = [&vec![b' '; shift][..], word.as_bytes()].concat();
-            let whole = shifted.len() / 3 * 4;
-            let from = shift.div_ceil(2) + shift;
-            forms.push(("in base64", BASE64.encode(&shifted)[from..whole].to_owned()));
-            forms.push(("in base64url", BASE64URL.encode(&shifted)[from..whole].to_owned()));
-        }
-        Self { word, forms }
-    }
-
-    fn find_with<T>(&self, found: impl Fn(&str) -> Option<T>) -> Option<(&'static str, T)> {
-        self.forms.iter().find_map(|(form, text)| Some((*form, found(text)?)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_needle_is_found_in_every_form_at_every_place() {
-        let needle = Needle::new("swordfish-first-case-7-1".into());
-        for before in 0..7 {
-            let text = [&vec![b'#'; before][..], b"swordfish-first-case-7-1 and more"].concat();
-            for shown in [BASE64.encode(&text), BASE64URL.encode(&text), HEXLOWER.encode(&text)] {
-                assert!(
-                    search("it", &shown, &[Needle::new(needle.word.clone())]).is_err(),
-                    "{before}: {shown}"
-                );
-            }
-        }
-        assert!(search("it", "swordfish-second", &[needle]).is_ok());
-    }
 }

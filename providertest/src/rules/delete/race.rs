@@ -1,12 +1,17 @@
 //! A delete and a create of one owner at the same time.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use futures::{FutureExt, future::BoxFuture};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
 use provider_api::{CreateRequest, Deleted, FailureClass, GetError, ProviderId, State, Wait};
 
 use crate::{
-    broken, hold,
+    broken,
+    faults::FaultPlan,
+    hold,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     rules::{
         create::verbs::{LATENCY, nothing_of},
@@ -21,24 +26,47 @@ pub(super) const RACES_CREATE: Rule = Rule {
     says: "A delete and a create at once end as if one had come after the other: a whole instance, or nothing.",
     caller: Caller::Reconciler,
     applies: always,
-    check: Check::Case(|w| races_create(w).boxed()),
+    check: Check::Sweep {
+        plans: |_| ready(Ok(every_race().map(FaultPlan::faultless).collect())).boxed(),
+        run: |w, plan| race(w, plan).boxed(),
+    },
     absent: None,
     mend: "Let both take the name's turn at the gate, and look anew at every step that follows a wait.",
 };
 
-async fn races_create(w: &mut World) -> Checked {
-    // From no head start up to one that lets the first be nearly done.
-    for head_start in [0, 1, 2, 3, 5] {
-        for delete_first in [true, false] {
-            for stands in [true, false] {
-                race(w, head_start, delete_first, stands).await?;
-            }
-        }
-    }
-    Ok(())
+/// One race.
+#[derive(Clone, Copy)]
+struct Race {
+    /// How many answers the first is ahead.
+    head_start: u32,
+    delete_first: bool,
+    /// Whether the instance stands when it begins.
+    stands: bool,
 }
 
-async fn race(w: &mut World, head_start: u32, delete_first: bool, stands: bool) -> Checked {
+/// From no head start up to one that lets the first be nearly done.
+fn every_race() -> impl Iterator<Item = Race> {
+    [0, 1, 2, 3, 5].into_iter().flat_map(|head_start| {
+        [true, false].into_iter().flat_map(move |delete_first| {
+            [true, false].map(|stands| Race { head_start, delete_first, stands })
+        })
+    })
+}
+
+impl fmt::Display for Race {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { head_start, delete_first, stands } = self;
+        let first = if *delete_first { "delete" } else { "create" };
+        write!(f, "{first}-ahead-by-{head_start}-{}", if *stands { "standing" } else { "gone" })
+    }
+}
+
+async fn race(w: &mut World, plan: &FaultPlan) -> Checked {
+    let variant = plan.variant.as_deref().unwrap_or_default();
+    let Some(race) = every_race().find(|race| race.to_string() == variant) else {
+        return Err(Stop::Error(format!("no race is called {variant:?}")));
+    };
+    let Race { head_start, delete_first, stands } = race;
     let (request, id) = w.created().await?;
     if stands {
         w.runs(&request.name, &id).await?;

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use futures::FutureExt;
+use futures::{FutureExt, future::ready};
 use provider_api::{Deleted, FailureClass, ProviderId, Shown, StateKind};
 
 use crate::{
     broken,
+    faults::FaultPlan,
     harness::UNKNOWN_STATE,
     hold,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
@@ -55,21 +56,34 @@ pub(super) const EVERY_NATIVE_STATE: Rule = Rule {
     says: "A delete copes with every state of the backend; what it cannot delete is an error, never a false success.",
     caller: Caller::Reconciler,
     applies: always,
-    check: Check::Case(|w| every_native_state(w).boxed()),
+    check: Check::Sweep {
+        plans: |w| ready(Ok(every_native_state(w))).boxed(),
+        run: |w, plan| deleted_from(w, plan).boxed(),
+    },
     absent: None,
     mend: "Resume, unlock or force as the state needs, and answer with the backend's reason where none of it helps.",
 };
 
-async fn every_native_state(w: &mut World) -> Checked {
-    for row in w.profile().native_states.clone() {
-        // Under a lock, or where the table says that nothing can be told, an error may be all there is.
-        let locked = row.reasoned && matches!(row.shown, Shown::State(StateKind::Provisioning));
-        deleted_from(w, row.native, locked || matches!(row.shown, Shown::Failure(_))).await?;
-    }
-    deleted_from(w, UNKNOWN_STATE, true).await
+/// A plan for each state of the profile's table, and for one that nobody has heard of.
+fn every_native_state(w: &World) -> Vec<FaultPlan> {
+    let listed = w.profile().native_states.iter().map(|row| row.native);
+    listed.chain([UNKNOWN_STATE]).map(FaultPlan::faultless).collect()
 }
 
-async fn deleted_from(w: &mut World, native: &str, excused: bool) -> Checked {
+/// Whether an error may be all that there is: under a lock, or where the table says that nothing can be told.
+fn excused(w: &World, native: &str) -> Checked<bool> {
+    if native == UNKNOWN_STATE {
+        return Ok(true);
+    }
+    let row = w.profile().native_states.iter().find(|row| row.native == native);
+    let row = row.ok_or_else(|| Stop::Error(format!("the profile has no native state {native:?}")))?;
+    let locked = row.reasoned && matches!(row.shown, Shown::State(StateKind::Provisioning));
+    Ok(locked || matches!(row.shown, Shown::Failure(_)))
+}
+
+async fn deleted_from(w: &mut World, plan: &FaultPlan) -> Checked {
+    let native = plan.variant.as_deref().unwrap_or_default();
+    let excused = excused(w, native)?;
     let (request, id, _) = w.running().await?;
     w.hand().set_native_state(&request.name, native).await?;
     w.catch_up().await;

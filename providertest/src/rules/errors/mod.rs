@@ -96,7 +96,10 @@ pub const RULES: &[Rule] = &[
         says: "No error of any operation shows user data, passwords or the provider's own credentials.",
         caller: Caller::Everybody,
         applies: always,
-        check: Check::Case(|w| secrecy::hides_secrets(w).boxed()),
+        check: Check::Sweep {
+            plans: |w| secrecy::plans(w).boxed(),
+            run: |w, plan| secrecy::hides_secrets(w, plan).boxed(),
+        },
         absent: None,
         mend: "Pass backend text on only through a scrubber that knows the request's secrets and the credentials.",
     },

@@ -26,15 +26,9 @@ pub(super) async fn plans(w: &mut World) -> Checked<Vec<FaultPlan>> {
     let catalogue = w.setup().catalogue;
     let mut plans = Vec::new();
     let mut provoked = BTreeSet::new();
-    for act in Act::all(w) {
-        for (kind, known_as) in act.kinds(w).await? {
-            for native in catalogue.on(&known_as) {
-                provoked.insert((native.id, known_as.clone()));
-                // A stream that is answered so each time never gives a hint, and is right.
-                let repeats = act != Act::Watch;
-                plans.push(plan(act, &kind, Answer::Native(native.id.to_owned()), repeats));
-            }
-        }
+    for met in every_meeting(w, Act::all(w)).await? {
+        provoked.insert((met.native.id, met.known_as.clone()));
+        plans.push(met.plan());
     }
     let never =
         |(native, kind): &(&'static NativeError, &str)| !provoked.contains(&(native.id, (*kind).to_owned()));
@@ -46,6 +40,38 @@ pub(super) async fn plans(w: &mut World) -> Checked<Vec<FaultPlan>> {
         ))),
         None => Ok(plans),
     }
+}
+
+/// An act, a kind of call that it makes, and an error that the catalogue lists for that kind.
+pub(super) struct Meeting {
+    act: Act,
+    /// The wire's name for the calls.
+    kind: String,
+    /// The seam's.
+    known_as: String,
+    pub(super) native: &'static NativeError,
+}
+
+impl Meeting {
+    /// The plan in which every such call is answered so.
+    pub(super) fn plan(&self) -> FaultPlan {
+        // A stream that is answered so each time never gives a hint, and is right.
+        let repeats = self.act != Act::Watch;
+        plan(self.act, &self.kind, Answer::Native(self.native.id.to_owned()), repeats)
+    }
+}
+
+/// Every error of the catalogue on every kind of call of these acts, found out by carrying each act out undisturbed.
+pub(super) async fn every_meeting(w: &mut World, acts: Vec<Act>) -> Checked<Vec<Meeting>> {
+    let catalogue = w.setup().catalogue;
+    let mut all = Vec::new();
+    for act in acts {
+        for (kind, known_as) in act.kinds(w).await? {
+            let meets = |native| Meeting { act, kind: kind.clone(), known_as: known_as.clone(), native };
+            all.extend(catalogue.on(&known_as).map(meets));
+        }
+    }
+    Ok(all)
 }
 
 /// A plan in which an act's calls of a kind are all answered so and take no effect.

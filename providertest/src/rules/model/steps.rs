@@ -4,7 +4,7 @@ use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use serde::{Deserialize, Serialize};
 
 use super::reference::Who;
-use crate::faults::{Answer, CallerThen, Effect, FaultPlan, Then};
+use crate::faults::{Answer, CallerThen, Effect, FaultPlan};
 
 /// What hits an operation, at its `nth` call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ impl Sequence {
     /// The sequence as a plan that replays it.
     pub(crate) fn plan(&self) -> FaultPlan {
         let text = serde_json::to_string(&self.0.current()).unwrap_or_default();
-        FaultPlan { faults: Vec::new(), then: Then::Repeat, variant: Some(text) }
+        FaultPlan::faultless(text)
     }
 
     /// Makes it smaller; `false` when it cannot be.
