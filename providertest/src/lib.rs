@@ -26,3 +26,8 @@ pub mod wire;
 pub mod world;
 
 pub use cli::main;
+
+/// The author's guide, whose examples are compiled and run.
+#[cfg_attr(doctest, doc = include_str!("../../docs/author-guide.md"))]
+#[cfg(doctest)]
+struct AuthorGuide;

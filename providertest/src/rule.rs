@@ -185,7 +185,11 @@ pub struct Rule {
     pub check: Check,
     /// How it is shown that what is declared absent is absent.
     pub absent: Option<RunFn>,
-    /// How a provider that breaks it is usually mended, in one sentence.
+    /// What goes wrong, and for whom, when a provider breaks it.
+    pub why: &'static str,
+    /// How the check goes about it: what is prepared, what is disturbed, what counts as broken.
+    pub tested: &'static str,
+    /// How a provider that breaks it is usually mended.
     pub mend: &'static str,
 }
 

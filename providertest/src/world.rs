@@ -69,6 +69,8 @@ pub struct World {
     operations: AtomicU64,
     uids: u64,
     notes: Mutex<Vec<(usize, String)>>,
+    /// What each operation began with, where the case is played to see that.
+    beginnings: Option<Mutex<Vec<(u64, Vec<Thing>)>>>,
 }
 
 /// What a world is opened from.
@@ -80,6 +82,8 @@ pub(crate) struct Opening {
     pub(crate) decorated: bool,
     pub(crate) saboteur: Saboteur,
     pub(crate) spawner: Arc<dyn Spawner>,
+    /// Whether to look at the backend before each operation.
+    pub(crate) looking: bool,
 }
 
 impl World {
@@ -87,7 +91,7 @@ impl World {
     pub const PROVIDER: &'static str = "under-test-7";
 
     pub(crate) fn open(opening: Opening) -> Checked<Self> {
-        let Opening { setup, case, backend, kind, decorated, saboteur, spawner } = opening;
+        let Opening { setup, case, backend, kind, decorated, saboteur, spawner, looking } = opening;
         let name = ProviderName::parse(Self::PROVIDER).expect("a DNS label");
         let installation = InstallationId::parse(&format!("{}-installation", case.tag))
             .map_err(|error| Stop::Error(error.to_string()))?;
@@ -109,6 +113,7 @@ impl World {
             operations: AtomicU64::new(0),
             uids: 0,
             notes: Mutex::default(),
+            beginnings: looking.then(Mutex::default),
         };
         world.built = world.build(&Tweaks::default())?;
         Ok(world)
@@ -271,6 +276,10 @@ impl World {
         if self.kind == BackendKind::Real {
             let ended = join_all(operations.map(|(id, future)| within_operation(Some(id), future))).await;
             return Ok(ended.into_iter().map(Ended::Done).collect());
+        }
+        if let Some(beginnings) = &self.beginnings {
+            let things = self.everything().await?;
+            beginnings.lock().unwrap_or_else(PoisonError::into_inner).push((first, things));
         }
         let ended = drive::drive(self.wire().ledger(), operations.collect()).await;
         let ended = ended.map_err(|stuck| Stop::Error(stuck.to_string()))?;
@@ -574,6 +583,14 @@ impl World {
     /// The case's story so far, each line with the number of calls that came before it.
     pub fn notes(&self) -> Vec<(usize, String)> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What stood on the backend when that operation began, or the ones that it ran together with; the last operation
+    /// when none is named. `None` where nobody looked.
+    pub(crate) fn beginning(&self, operation: Option<u64>) -> Option<(u64, Vec<Thing>)> {
+        let beginnings = self.beginnings.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let up_to = operation.unwrap_or(u64::MAX);
+        beginnings.iter().rev().find(|(first, _)| *first <= up_to).cloned()
     }
 }
 

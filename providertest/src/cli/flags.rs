@@ -13,6 +13,9 @@ pub(crate) struct Flags {
     /// List the rules and end
     #[arg(long)]
     pub(crate) list: bool,
+    /// Say what a rule is for, how it is tested and how a red one is mended, and end
+    #[arg(long, value_name = "ID")]
+    pub(crate) explain: Option<String>,
     /// Check this rule only; may be given several times
     #[arg(long, value_name = "ID")]
     pub(crate) rule: Vec<String>,
@@ -46,6 +49,10 @@ pub(crate) struct Flags {
     #[arg(long, requires = "self_check")]
     pub(crate) full: bool,
 
+    /// Break the reference provider as that saboteur does, to see what the report of a red rule says
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["self_check", "backend", "config"])]
+    pub(crate) saboteur: Option<String>,
+
     /// Write the report as JSON
     #[arg(long, value_name = "F")]
     pub(crate) json: Option<PathBuf>,
@@ -66,6 +73,9 @@ pub(crate) struct Flags {
     /// Print the rule table as Markdown and end
     #[arg(long)]
     pub(crate) print_rule_table: bool,
+    /// Print a page on every rule as Markdown and end
+    #[arg(long)]
+    pub(crate) print_rules: bool,
     /// Print what the provider declares as Markdown, or with --format json as JSON, and end
     #[arg(long)]
     pub(crate) print_profile: bool,

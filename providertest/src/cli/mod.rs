@@ -3,6 +3,7 @@
 
 mod flags;
 mod libtest;
+mod pages;
 mod print;
 mod progress;
 mod select;
@@ -21,9 +22,9 @@ use clap::Parser;
 
 use crate::{
     harness::Harness,
+    memory::MemoryHarness,
     report::{self, BackendKind, Report, Status, Verdict, console, file},
     run::{self, Options},
-    saboteur::HONEST,
 };
 use flags::{Colour, Flags};
 use progress::{Bar, Lines};
@@ -86,6 +87,12 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
     if flags.print_rule_table {
         return show(&print::rule_table());
     }
+    if flags.print_rules {
+        return show(&pages::all());
+    }
+    if let Some(id) = &flags.explain {
+        return show(&pages::explain(select::rule(id)?));
+    }
     if flags.print_profile {
         return show(&print::profile(&*harness, flags.format.as_deref() == Some("json")));
     }
@@ -93,11 +100,15 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
         return selfcheck::obey(&*harness, flags);
     }
     let selection = select::select(flags)?;
+    let saboteur = select::saboteur(flags, &*harness)?;
     if flags.list {
         let terse = flags.format.as_deref() == Some("terse");
         return show(&if terse { libtest::list(&selection, flags) } else { print::list(&selection.rules) });
     }
     let (harness, backend) = match (flags.backend, &flags.config) {
+        (flags::BackendFlag::Fake, _) if !saboteur.breaks.is_empty() => {
+            (Arc::new(MemoryHarness::sabotaged(&saboteur)) as Arc<dyn Harness>, BackendKind::Fake)
+        }
         (flags::BackendFlag::Fake, _) => (harness, BackendKind::Fake),
         (flags::BackendFlag::Real, Some(config)) => (harness.real(config)?, BackendKind::Real),
         (flags::BackendFlag::Real, None) => {
@@ -120,7 +131,8 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
         backend,
         plan: flags.plan.clone(),
         watchdog: Options::all().watchdog,
-        saboteur: HONEST,
+        saboteur,
+        look_again: true,
     };
     if options.rules.is_empty() {
         // As for any test binary whose tests a filter of `cargo test` leaves out.
@@ -132,7 +144,10 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
     } else {
         run::run(&harness, &options, &Lines::of_cases(flags.quiet))
     };
-    report.replay_with(command_line);
+    report.replay_with(&match &flags.saboteur {
+        Some(name) => format!("{command_line} --saboteur {name}"),
+        None => command_line.to_owned(),
+    });
     let code = code(&report, &selection);
     let mut text = String::new();
     if !io::stdout().is_terminal() && !flags.quiet {

@@ -34,8 +34,8 @@ pub(super) fn rule_table() -> String {
             let _ = write!(
                 text,
                 "### {group}\n\n\
-                 | rule | level | what it says | depends on it | checked by | usual cure | saboteurs |\n\
-                 |---|---|---|---|---|---|---|\n"
+                 | rule | level | what it says | depends on it | checked by | saboteurs |\n\
+                 |---|---|---|---|---|---|\n"
             );
         }
         let saboteurs: Vec<_> = saboteurs::all()
@@ -45,12 +45,11 @@ pub(super) fn rule_table() -> String {
         let saboteurs = if saboteurs.is_empty() { "–".to_owned() } else { saboteurs.join(", ") };
         let _ = writeln!(
             text,
-            "| <a id=\"{id}\"></a>`{id}` | {} | {} | {} | {} | {} | {saboteurs} |",
+            "| [`{id}`](rules.md#{id}) | {} | {} | {} | {} | {saboteurs} |",
             rule.level.as_str(),
             cell(rule.says),
             rule.caller.as_str().replace('-', " "),
             cell(&checked_by(rule)),
-            cell(rule.mend),
             id = rule.id,
         );
         let last = rules::table().skip_while(|other| other.id != rule.id).nth(1);
@@ -61,7 +60,7 @@ pub(super) fn rule_table() -> String {
     text
 }
 
-fn checked_by(rule: &Rule) -> String {
+pub(super) fn checked_by(rule: &Rule) -> String {
     let how = match rule.check {
         Check::Case(_) => "a case",
         Check::Decorated(_) => "a case on the decorated provider",

@@ -5,6 +5,8 @@ use crate::{
     harness::Harness,
     rule::{Check, Cost, Rule},
     rules,
+    saboteur::{HONEST, Saboteur},
+    saboteurs,
 };
 
 /// The rules that were asked for.
@@ -21,10 +23,7 @@ pub(crate) struct Selection {
 /// Selects rules.
 pub(crate) fn select(flags: &Flags) -> Result<Selection, Refusal> {
     for id in &flags.rule {
-        if rules::find(id).is_none() {
-            let known = rules::table().map(|rule| rule.id);
-            return Err(unknown("rule", id, known, "--list shows all of them"));
-        }
+        rule(id)?;
     }
     for group in &flags.group {
         if !groups().contains(&group.as_str()) {
@@ -42,6 +41,12 @@ pub(crate) fn select(flags: &Flags) -> Result<Selection, Refusal> {
         return Err("no rule is left: --rule, --group and --sweep together ask for none".into());
     }
     Ok(Selection { complete: rules.len() == all, left_out: all - rules.len(), rules })
+}
+
+/// The rule of that id.
+pub(crate) fn rule(id: &str) -> Result<&'static Rule, Refusal> {
+    rules::find(id)
+        .ok_or_else(|| unknown("rule", id, rules::table().map(|rule| rule.id), "--list shows all of them"))
 }
 
 /// Checks that every rule that the harness waives is there, and waived once.
@@ -73,6 +78,22 @@ pub(crate) fn setup(flags: &Flags, harness: &dyn Harness) -> Result<(), Refusal>
     }
     let hint = format!("the setups are {}", known.join(", "));
     Err(unknown("setup", name, known.into_iter(), &hint))
+}
+
+/// The saboteur that was asked for, or the honest one.
+pub(crate) fn saboteur(flags: &Flags, harness: &dyn Harness) -> Result<Saboteur, Refusal> {
+    let Some(name) = &flags.saboteur else { return Ok(HONEST) };
+    if !harness.is_reference() {
+        return Err(Refusal(format!(
+            "saboteurs stand over the memory provider; run `cargo xtask conformance memory --saboteur {name}`, not {}",
+            harness.provider()
+        )));
+    }
+    let found = saboteurs::all().find(|saboteur| saboteur.name == name);
+    found.copied().ok_or_else(|| {
+        let known = saboteurs::all().map(|saboteur| saboteur.name);
+        unknown("saboteur", name, known, "the rule table of the contract names all of them")
+    })
 }
 
 fn replayable(flags: &Flags) -> Result<(), Refusal> {

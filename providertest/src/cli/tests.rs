@@ -108,10 +108,26 @@ fn rules_are_listed_for_readers_and_for_runners() {
 fn the_rule_table_has_every_rule_once() {
     let table = print::rule_table();
     for rule in rules::table() {
-        assert_eq!(table.matches(&format!("<a id=\"{}\">", rule.id)).count(), 1, "{}", rule.id);
+        assert_eq!(table.matches(&format!("(rules.md#{})", rule.id)).count(), 1, "{}", rule.id);
     }
     let columns = |line: &str| line.replace("\\|", "").matches('|').count();
-    assert!(table.lines().filter(|line| line.starts_with('|')).all(|line| columns(line) == 8));
+    assert!(table.lines().filter(|line| line.starts_with('|')).all(|line| columns(line) == 7));
+}
+
+#[test]
+fn every_rule_has_a_page_that_names_a_fix() {
+    let pages = pages::all();
+    for rule in rules::table() {
+        let id = rule.id;
+        assert_eq!(pages.matches(&format!("<a id=\"{id}\">")).count(), 1, "{id}");
+        for (what, text) in [("why", rule.why), ("tested", rule.tested), ("mend", rule.mend)] {
+            assert!(text.len() > 40 && text.ends_with(['.', '?']), "{id} says too little of {what}: {text}");
+        }
+        let explained = pages::explain(rule);
+        for name in ["promised", "why", "tested", "mend"] {
+            assert!(explained.contains(name), "{id}: {explained}");
+        }
+    }
 }
 
 #[test]

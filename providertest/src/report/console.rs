@@ -120,10 +120,11 @@ impl Page {
             Some(rule.status),
         );
         if whole {
+            self.item("why", rule.why, None);
             if let Some(evidence) = &rule.evidence {
                 self.evidence(evidence);
             }
-            self.item("docs", &rule.docs(), None);
+            self.item("docs", &format!("{}, or --explain {}", rule.docs(), rule.id), None);
         }
         let replay = rule.evidence.as_ref().map(|evidence| evidence.replay.as_str());
         if let Some(replay) = replay.filter(|replay| !replay.is_empty()) {
@@ -156,25 +157,33 @@ impl Page {
             };
             self.named(name, &line);
         }
-        let things = &evidence.backend;
-        for (count, shown) in text::shown(things.len(), THINGS, |_| false).into_iter().enumerate() {
-            let name = if count == 0 { "backend" } else { "" };
-            match shown {
-                Shown::Place(place) => {
-                    self.named(name, &brief(&things[place]));
-                }
-                Shown::LeftOut(count) => {
-                    let line = self.paint.dim(&format!("… {count} more things"));
-                    self.named(name, &line);
-                }
-            }
+        if let Some(before) = &evidence.before {
+            self.named("before", &format!("operation {} found", before.operation));
+            self.things("", &before.backend);
         }
+        self.things("after", &evidence.backend);
         if evidence.more > 0 {
             let more =
                 format!("{} further {} of this rule", evidence.more, super::plural(evidence.more, "case"));
             self.item("also", &more, None);
         }
         self.item("mend", evidence.mend, None);
+    }
+
+    fn things(&mut self, name: &str, things: &[String]) {
+        if things.is_empty() {
+            return self.named(name, "nothing");
+        }
+        for (count, shown) in text::shown(things.len(), THINGS, |_| false).into_iter().enumerate() {
+            let name = if count == 0 { name } else { "" };
+            match shown {
+                Shown::Place(place) => self.named(name, &brief(&things[place])),
+                Shown::LeftOut(count) => {
+                    let line = self.paint.dim(&format!("… {count} more things"));
+                    self.named(name, &line);
+                }
+            }
+        }
     }
 
     fn item(&mut self, name: &str, value: &str, status: Option<Status>) {

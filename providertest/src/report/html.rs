@@ -177,18 +177,16 @@ fn evidence(page: &mut String, rule: &RuleReport, seen: &str) {
     let _ = write!(page, "<div class=\"evidence\">\n<p class=\"seen\">{}</p>\n", multiline(seen));
     if let Some(evidence) = &rule.evidence {
         steps(page, evidence);
-        if !evidence.backend.is_empty() {
-            page.push_str("<details><summary>The backend at the end</summary>\n<ul class=\"backend\">\n");
-            for thing in &evidence.backend {
-                let _ = writeln!(page, "<li>{}</li>", escape(&text::cut(thing, TEXT)));
-            }
-            page.push_str("</ul></details>\n");
+        if let Some(before) = &evidence.before {
+            things(page, &format!("The backend before operation {}", before.operation), &before.backend);
         }
+        things(page, "The backend after", &evidence.backend);
     }
     page.push_str("<dl>\n");
     let mut item = |name: &str, value: &str| {
         let _ = writeln!(page, "<div><dt>{name}</dt><dd>{value}</dd></div>");
     };
+    item("why", &escape(rule.why));
     if let Some(evidence) = &rule.evidence {
         if evidence.more > 0 {
             let cases = super::plural(evidence.more, "case");
@@ -202,6 +200,14 @@ fn evidence(page: &mut String, rule: &RuleReport, seen: &str) {
     item("docs", &format!("<code>{}</code>", escape(&rule.docs())));
     page.push_str("</dl>\n");
     page.push_str("</div>\n");
+}
+
+fn things(page: &mut String, title: &str, things: &[String]) {
+    let _ = write!(page, "<details><summary>{title}: {}</summary>\n<ul class=\"backend\">\n", things.len());
+    for thing in things {
+        let _ = writeln!(page, "<li>{}</li>", escape(&text::cut(thing, TEXT)));
+    }
+    page.push_str("</ul></details>\n");
 }
 
 fn steps(page: &mut String, evidence: &Evidence) {

@@ -93,15 +93,20 @@ fn case(xml: &mut String, suite: &str, rule: &RuleReport) {
 }
 
 fn problem(xml: &mut String, element: &str, rule: &RuleReport, reason: &str) {
-    let mut body = format!("promised: {}\nseen: {reason}\n", rule.says);
+    let mut body = format!("promised: {}\nwhy: {}\nseen: {reason}\n", rule.says, rule.why);
     if let Some(evidence) = &rule.evidence {
         for step in &evidence.steps {
             let indent = if step.kind == StepKind::Call { "  " } else { "" };
             let fault = step.fault.as_ref().map(|fault| format!("  <-- {fault}")).unwrap_or_default();
             let _ = writeln!(body, "{indent}{}{fault}", text::cut(&step.text, 500));
         }
+        if let Some(before) = &evidence.before {
+            for thing in &before.backend {
+                let _ = writeln!(body, "before operation {}: {}", before.operation, text::cut(thing, 500));
+            }
+        }
         for thing in &evidence.backend {
-            let _ = writeln!(body, "backend: {}", text::cut(thing, 500));
+            let _ = writeln!(body, "after: {}", text::cut(thing, 500));
         }
         if evidence.more > 0 {
             let _ = writeln!(body, "and {} further cases", evidence.more);

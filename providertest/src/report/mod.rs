@@ -11,7 +11,7 @@ mod summary;
 pub(crate) mod tests;
 mod text;
 
-pub(crate) use text::escape;
+pub(crate) use text::{escape, wrap};
 
 use std::collections::BTreeMap;
 
@@ -112,6 +112,9 @@ pub struct RuleReport {
     pub caller: Caller,
     /// What it says.
     pub says: &'static str,
+    /// What goes wrong when it is broken.
+    #[serde(skip)]
+    pub why: &'static str,
     /// How it went.
     pub status: Status,
     /// Why, for everything but a pass.
@@ -132,7 +135,11 @@ pub struct RuleReport {
 pub struct Evidence {
     /// What was done and which calls that made, in order.
     pub steps: Vec<Step>,
-    /// The state of the backend at the end.
+    /// The backend before: when the operation began that the first fault hit, or else the last one. There where the
+    /// case could be played a second time for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Before>,
+    /// The backend after: at the end of the case.
     pub backend: Vec<String>,
     /// The line that replays the case; until the suite's binary has put its own name before them, the flags alone.
     pub replay: String,
@@ -140,6 +147,15 @@ pub struct Evidence {
     pub mend: &'static str,
     /// How many further cases of the rule failed.
     pub more: usize,
+}
+
+/// What an operation found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Before {
+    /// The operation, by the number that the steps give it.
+    pub operation: u64,
+    /// What stood on the backend.
+    pub backend: Vec<String>,
 }
 
 /// One step of a case.
@@ -251,7 +267,7 @@ impl RuleReport {
 
     /// Where the rule stands in the published contract.
     pub fn docs(&self) -> String {
-        format!("docs/contract.md#{}", self.id)
+        format!("docs/rules.md#{}", self.id)
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) fn rule(id: &'static str, status: Status) -> RuleReport {
         level: Level::Must,
         caller: Caller::Reconciler,
         says: "Creating again answers with the same id, and there is one instance.",
+        why: "A second instance is paid for, and nobody knows which of the two is in use.",
         status,
         reason: None,
         cases: 3,
@@ -40,6 +41,10 @@ fn evidence() -> Evidence {
             ),
             step(StepKind::Story, "create proxy-a -> error: the connection broke", None),
         ],
+        before: Some(Before {
+            operation: 1,
+            backend: vec!["Instance proxy-a on zone-1: RUNNING, marks {}".into()],
+        }),
         backend: vec!["Instance proxy-a on zone-1: RUNNING, marks {}".into(); 2],
         replay: r#"cargo test -p x --test conformance -- --rule create.idempotent --setup v1 --seed 7 --plan '{"faults":[]}'"#.into(),
         mend: "Derive the name from the request, look for it first, and adopt what carries your own mark.",
@@ -113,6 +118,7 @@ fn hostile() -> Report {
     evidence.steps = (0..500).map(|_| step(StepKind::Call, &huge, None)).collect();
     evidence.steps[200].fault = Some(nasty.into());
     evidence.backend = vec![huge.clone(); 50];
+    evidence.before = Some(Before { operation: 1, backend: vec![huge.clone(); 50] });
     evidence.replay = format!("--plan '{nasty}'");
     let red = RuleReport { evidence: Some(evidence), ..because("create.idempotent", Status::Fail, &huge) };
     let rules = vec![red, because("get.read-only", Status::Blocked, nasty)];

@@ -76,7 +76,7 @@ pub(super) enum Shown {
 }
 
 /// Breaks a text into lines of at most `width` characters, at spaces where there are any.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut wrapped = Vec::new();
     for paragraph in lines(text) {
         let mut line = String::new();

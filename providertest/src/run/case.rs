@@ -18,7 +18,7 @@ use crate::{
     faults::{Call, FaultPlan},
     harness::{Case, Folder, Harness, Setup, Thing},
     ledger::Ledger,
-    report::{BackendKind, Evidence, Step, StepKind},
+    report::{BackendKind, Before, Evidence, Step, StepKind},
     rule::{Check, Checked, Rule, RunFn, Stop},
     rules::model::Sequence,
     wire::Wire,
@@ -32,6 +32,7 @@ const REAL_WATCHDOG: Duration = Duration::from_secs(1_800);
 const SHRINKS: usize = 300;
 
 /// Which code of a rule a case runs.
+#[derive(Clone)]
 pub(super) enum Kind {
     /// All of it.
     Whole,
@@ -51,6 +52,8 @@ pub(super) struct Outcome {
     pub(super) backend_calls: usize,
     pub(super) elapsed: Duration,
     pub(super) evidence: Option<Evidence>,
+    /// What was run, where the rule was broken and the case could be played again.
+    pub(super) broken: Option<Kind>,
 }
 
 /// What a pass of the case means.
@@ -86,6 +89,7 @@ impl Outcome {
             backend_calls: 0,
             elapsed: Duration::ZERO,
             evidence: None,
+            broken: None,
         }
     }
 }
@@ -98,6 +102,41 @@ pub(super) fn run(
     rule: &'static Rule,
     kind: Kind,
 ) -> Outcome {
+    let mut outcome = once(harness, options, setup, rule, &kind, false);
+    let broken = matches!(outcome.result, Err(Stop::Broken(_))) && options.backend == BackendKind::Fake;
+    outcome.broken = broken.then_some(kind);
+    outcome
+}
+
+/// Plays a broken case a second time, and looks at the backend before each operation. A fake plays alike.
+pub(super) fn look_again(
+    harness: &Arc<dyn Harness>,
+    options: &Options,
+    setup: &Arc<Setup>,
+    rule: &'static Rule,
+    kind: &Kind,
+    evidence: &mut Evidence,
+) {
+    let outcome = once(harness, options, setup, rule, kind, true);
+    match (outcome.result, outcome.evidence) {
+        (Err(Stop::Broken(_)), Some(seen)) => evidence.before = seen.before,
+        _ => evidence.steps.push(Step {
+            kind: StepKind::Story,
+            text: "played a second time, the case did not break the rule: something outside the plan decides"
+                .into(),
+            fault: None,
+        }),
+    }
+}
+
+fn once(
+    harness: &Arc<dyn Harness>,
+    options: &Options,
+    setup: &Arc<Setup>,
+    rule: &'static Rule,
+    kind: &Kind,
+    looking: bool,
+) -> Outcome {
     let started = Instant::now();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = match runtime {
@@ -105,11 +144,11 @@ pub(super) fn run(
         Err(error) => return Outcome::error(format!("no runtime can be made: {error}")),
     };
     let mode = if matches!(kind, Kind::Absent(_)) { Mode::Absent } else { Mode::Present };
-    let case = case(options, setup, rule, &kind);
+    let case = case(options, setup, rule, kind);
     let ledger = case.wire.ledger().clone();
     let limit = if options.backend == BackendKind::Real { REAL_WATCHDOG } else { options.watchdog };
     let body = async {
-        match tokio::time::timeout(limit, play(harness, options, setup, rule, &kind, case)).await {
+        match tokio::time::timeout(limit, play(harness, options, setup, rule, kind, case, looking)).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 Outcome::error(format!("the case did not end within {limit:?} of real time:\n{ledger:?}"))
@@ -123,7 +162,7 @@ pub(super) fn run(
     runtime.shutdown_background();
     let ended = |stop| {
         let evidence =
-            Evidence { replay: replay(options, setup, rule, &kind), mend: rule.mend, ..Evidence::default() };
+            Evidence { replay: replay(options, setup, rule, kind), mend: rule.mend, ..Evidence::default() };
         Outcome { evidence: Some(evidence), ..Outcome::of(Err(stop)) }
     };
     let mut outcome = match (outcome, panicked()) {
@@ -197,6 +236,7 @@ async fn play(
     rule: &'static Rule,
     kind: &Kind,
     case: Case,
+    looking: bool,
 ) -> Outcome {
     let backend = match harness.open(setup, &case).await {
         Ok(backend) => backend,
@@ -211,6 +251,7 @@ async fn play(
         decorated: matches!(rule.check, Check::Decorated(_)),
         saboteur: options.saboteur,
         spawner,
+        looking,
     };
     let mut world = match World::open(opening) {
         Ok(world) => world,
@@ -268,7 +309,12 @@ async fn evidence(world: &World, options: &Options, setup: &Setup, rule: &Rule, 
         Ok(things) => things.iter().map(thing_line).collect(),
         Err(stop) => vec![format!("it cannot be looked at: {stop}")],
     };
-    Evidence { steps, backend, replay: replay(options, setup, rule, kind), mend: rule.mend, more: 0 }
+    let hit = world.calls().into_iter().find(|call| call.fault.is_some()).and_then(|call| call.operation);
+    let before = world.beginning(hit.map(|operation| operation.0)).map(|(operation, things)| Before {
+        operation: hit.map_or(operation, |hit| hit.0),
+        backend: things.iter().map(thing_line).collect(),
+    });
+    Evidence { steps, before, backend, replay: replay(options, setup, rule, kind), mend: rule.mend, more: 0 }
 }
 
 /// The calls in order, each line of the story where it was written.

@@ -18,7 +18,7 @@ use std::{
 use crate::{
     faults::FaultPlan,
     harness::{Harness, Setup},
-    report::{BackendKind, CONTRACT, Report, SCHEMA, SetupReport},
+    report::{BackendKind, CONTRACT, Report, RuleReport, SCHEMA, SetupReport},
     rule::{Applies, Check, Rule},
     rules::model::SEQUENCES,
     saboteur::{HONEST, Saboteur},
@@ -51,6 +51,8 @@ pub struct Options {
     pub watchdog: Duration,
     /// What breaks the provider: nothing, unless the kit checks itself.
     pub saboteur: Saboteur,
+    /// Whether the case of a broken rule that is reported is played again, to see what it began with.
+    pub look_again: bool,
 }
 
 impl Options {
@@ -67,6 +69,7 @@ impl Options {
             plan: None,
             watchdog: Duration::from_secs(60),
             saboteur: HONEST,
+            look_again: true,
         }
     }
 }
@@ -261,9 +264,19 @@ impl Run<'_> {
         self.tally.add(setup, rule, outcome);
     }
 
+    /// How a rule went, with what its case began with where that can be had.
+    fn told(&self, setup: usize, index: usize, rule: &'static Rule) -> RuleReport {
+        let mut report = self.tally.rule(setup, index, rule);
+        let broken = self.tally.broken(setup, index).filter(|_| self.options.look_again);
+        if let (Some(kind), Some(evidence)) = (broken, &mut report.evidence) {
+            case::look_again(self.harness, self.options, &self.setups[setup], rule, &kind, evidence);
+        }
+        report
+    }
+
     fn report(&self) -> Report {
         let rules = self.options.rules.iter().enumerate();
-        let of_setup = |at| rules.clone().map(|(index, rule)| self.tally.rule(at, index, rule)).collect();
+        let of_setup = |at| rules.clone().map(|(index, rule)| self.told(at, index, rule)).collect();
         let mut reports: Vec<Vec<_>> = (0..self.setups.len()).map(of_setup).collect();
         tally::waive(&mut reports, self.harness.waivers(), self.options.setup.is_none());
         let setups: Vec<_> = self

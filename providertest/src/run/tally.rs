@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Options,
-    case::{Mode, Outcome},
+    case::{Kind, Mode, Outcome},
 };
 use crate::{
     report::{BackendKind, Evidence, RuleReport, Status, Verdict},
@@ -24,6 +24,8 @@ struct Count {
     backend_calls: usize,
     micros: u128,
     worst: Option<(Stop, Option<Evidence>)>,
+    /// What the worst case ran, where it can be played again.
+    broken: Option<Kind>,
     red: usize,
 }
 
@@ -52,8 +54,14 @@ impl Tally {
                 .is_none_or(|(old, evidence)| rank(&stop, &outcome.evidence) > rank(old, evidence));
             if graver {
                 count.worst = Some((stop, outcome.evidence));
+                count.broken = outcome.broken;
             }
         }
+    }
+
+    /// The case of a rule that the report will tell, where it broke the rule and can be played again.
+    pub(super) fn broken(&self, setup: usize, rule: usize) -> Option<Kind> {
+        self.0[setup][rule].lock().unwrap_or_else(PoisonError::into_inner).broken.clone()
     }
 
     pub(super) fn rule(&self, setup: usize, index: usize, rule: &Rule) -> RuleReport {
@@ -80,6 +88,7 @@ impl Tally {
             level: rule.level,
             caller: rule.caller,
             says: rule.says,
+            why: rule.why,
             status,
             reason,
             cases: count.cases,

@@ -195,6 +195,7 @@ fn judge(harness: &Arc<dyn Harness>, saboteur: Saboteur, rules: Vec<&'static Rul
         // A saboteur may well hang, and then it is not its own rule that says so.
         watchdog: if saboteur.breaks.is_empty() { Options::all().watchdog } else { STUCK },
         saboteur,
+        look_again: false,
     };
     run::run(harness, &options, &Silent)
 }

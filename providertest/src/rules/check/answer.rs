@@ -21,7 +21,13 @@ pub(super) const EVERY_TARGET_STABLE_ORDER: Rule = Rule {
     applies: checked,
     check: Check::Case(|w| every_target(w).boxed()),
     absent: Some(|w| no_check(w).boxed()),
-    mend: "Go through the targets in the order of the config, and write each one's entry at its place.",
+    why: "The health monitor keeps a line for each host and compares it with the last one. Entries that \
+          come, go or change places make alerts flap; a host without one fails unseen.",
+    tested: "With nothing wrong, a check must have one ready entry, for Reachable, for each target that the \
+             harness names. On a fake each target hangs in turn: names and order must stay, after a restart \
+             too. Where no check is declared, the provider must have none.",
+    mend: "Go through the targets in the order of the config with `join_all`, which keeps it, and give each \
+           its `TargetStatus` whatever came. Build the list from the config, not from what answers.",
 };
 
 async fn every_target(w: &mut World) -> Checked {
@@ -64,7 +70,13 @@ pub(super) const NEVER_FAILS_WHOLE: Rule = Rule {
     applies: checked,
     check: Check::Case(|w| never_fails_whole(w).boxed()),
     absent: Some(|w| no_check(w).boxed()),
-    mend: "Check targets beside one another, and turn each one's failure into its own entry.",
+    why: "One host is down. A check that stops there paints the whole provider red, and the admin sees \
+          neither which host it is nor that the others are well.",
+    tested: "Each target in turn is cut off or hangs: all entries must be there, that one not ready and the \
+             others as before. With every target so, all must be not ready, and ready again once mended. \
+             Where no check is declared, the provider must have none.",
+    mend: "Check targets beside one another with `join_all`, and turn each one's failure into its own \
+           `TargetStatus` and `Reason`: no `?` across targets. Keep one connection a target.",
 };
 
 async fn never_fails_whole(w: &mut World) -> Checked {
@@ -121,7 +133,14 @@ pub(super) const PROMPT_AT_DEADLINE: Rule = Rule {
     applies: checked,
     check: Check::Case(|w| prompt(w).boxed()),
     absent: Some(|w| no_check(w).boxed()),
-    mend: "Bound every call of a check, dials included, by what is left until the deadline.",
+    why: "The monitor works to a schedule. A check that hangs on a dead host holds the next one up, so that \
+          the status grows old just when something is wrong.",
+    tested: "With every target hanging, checks with 7 s, 0.9 s and no time left must answer by their \
+             deadline, each entry not ready for Timeout; so must a new provider without connections. Where \
+             no check is declared, the provider must have none.",
+    mend: "Make every call of a check, dials included, with `Seam::call_within` and what \
+           `Deadline::remaining` leaves; when that is nothing answer Timeout without a call. Wait for no \
+           turn and no room that operations hold.",
 };
 
 async fn prompt(w: &mut World) -> Checked {

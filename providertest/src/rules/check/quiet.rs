@@ -23,7 +23,14 @@ pub(super) const DOES_NOT_DISTURB: Rule = Rule {
     applies: checked,
     check: Check::Case(|w| does_not_disturb(w).boxed()),
     absent: Some(|w| no_check(w).boxed()),
-    mend: "Let an overlong or dropped check end its own calls only, never a connection that others use.",
+    why: "A check of a slow host runs out of time and drops the connection that a create is using. The \
+          create fails half-way, and only where somebody is watching.",
+    tested: "With slow answers, two checks run beside a create, a get and a list: once in ample time, once \
+             cut off in their first call. The operations must succeed with true answers, and the new \
+             instance must run, once. Where no check is declared, the provider must have none.",
+    mend: "Let an overlong or dropped check end its own calls: cancel the request, never a connection that \
+           others use. Take no `Gate::name` and no `Gate::target` for it, and reset nothing to see whether \
+           it comes back.",
 };
 
 async fn does_not_disturb(w: &mut World) -> Checked {
@@ -95,7 +102,14 @@ pub(super) const READ_ONLY_AND_CHEAP: Rule = Rule {
     applies: checked,
     check: Check::Case(|w| read_only_and_cheap(w).boxed()),
     absent: Some(|w| no_check(w).boxed()),
-    mend: "Ask each target what it is and what you may do there; do not try it out, and do not list everything.",
+    why: "Checks run all day on every target. One that tries a create out leaves rubbish and a bill; one \
+          that lists everything uses up the rate limit that creates need.",
+    tested: "A check may change nothing that the observer sees, make no changing call, at most the profile's \
+             number of calls for each target, and must make one. On a fake it may change nothing either \
+             while targets are cut off or hang. Where no check is declared, the provider must have none.",
+    mend: "Ask each target what it is and what you may do there, by one or two kinds built with \
+           `CallKind::read`, and take the details from the same answers. Try nothing out and repair nothing; \
+           where one call more is due, raise `CallBudget::check`.",
 };
 
 async fn read_only_and_cheap(w: &mut World) -> Checked {
@@ -137,7 +151,15 @@ pub(super) const HIDES_SECRETS: Rule = Rule {
     applies: checked,
     check: Check::Decorated(|w| hides_secrets(w).boxed()),
     absent: Some(|w| no_check(w).boxed()),
-    mend: "Give every credential to the seam's scrubber, and take reasons from codes, not from what a backend quotes.",
+    why: "Check entries stand in a status that many may read. A client that prints its URL with the token in \
+          it, or a file that could not be parsed, gives the provider's own key away.",
+    tested: "Decorated, checks run with all well, with spoilt credentials, under each fault of the harness, \
+             and on a fake with targets cut off or hanging. No entry and no line logged may hold a \
+             credential, the password or a line of the user data. Where no check is declared, the provider \
+             must have none.",
+    mend: "Read credentials with `CredentialFile`, `hide` them in the `Scrubber` of the seam that the check \
+           calls through (`Seam::hiding`), and take reasons from codes, not from what a backend or parser \
+           quotes.",
 };
 
 async fn hides_secrets(w: &mut World) -> Checked {

@@ -21,7 +21,16 @@ pub(super) const REASONS_TABLE: Rule = Rule {
     applies: checked,
     check: Check::Case(|w| reasons_table(w).boxed()),
     absent: Some(|w| no_check(w).boxed()),
-    mend: "Derive the reason from the classified error, in one function, and keep the shared codes' meaning.",
+    why: "An admin acts on the reason: renew a key, open a firewall, make a pool. APIError for a refused key \
+          sends them to the wrong place, and a shared code with a meaning of its own misleads whoever \
+          watches several providers.",
+    tested: "On a fake, targets are cut off (Unreachable) and hang (Timeout); then each fault that the \
+             harness has is provoked. The check must give that code, not ready, with a sentence, and be \
+             Reachable everywhere once it is mended. Where no check is declared, the provider must have \
+             none.",
+    mend: "Derive the `Reason` in one function from what `classify` made of the error, with the codes of \
+           `provider_api::reasons`. Use a code of your own only where an admin would act differently, and \
+           let the sentence say what to do.",
 };
 
 async fn reasons_table(w: &mut World) -> Checked {
@@ -85,7 +94,15 @@ pub(super) const MISSING_RIGHT_NAMED: Rule = Rule {
     applies: has_credentials,
     check: Check::Case(|w| missing_right(w).boxed()),
     absent: Some(|w| nothing_to_miss(w).boxed()),
-    mend: "Check with the credentials and in the scope of create and list, and ask the backend which rights they have.",
+    why: "A token has fewer rights than its user, and every call is a bare 403. The admin is administrator \
+          and sees nothing missing; the right's name would have told.",
+    tested: "Takes away each right that the harness names: the check must say Forbidden and name it in the \
+             sentence or the details, and be ready once it is back. Where no credentials are needed, the \
+             harness must have no right to take and all be ready; where no check is declared, the provider \
+             must have none.",
+    mend: "Check with the credentials and in the scope of create and list, ask the backend which rights they \
+           have there (an access review, a test of permissions), and name every missing one in the message, \
+           with where to grant it.",
 };
 
 fn has_credentials(profile: &Profile) -> Applies {

@@ -20,7 +20,14 @@ pub(super) const NOT_WHILE_DELETING: Rule = Rule {
     applies: always,
     check: Check::Case(|w| not_while_deleting(w).boxed()),
     absent: None,
-    mend: "Look at the deletion's own sign (a timestamp, a task, a state) before you adopt.",
+    why: "A proxy is deleted and made anew at once. A create that takes the dying instance for the new one \
+          answers an id that is gone a minute later, and the user's proxy with it; terminating Pods have \
+          been adopted so.",
+    tested: "Somebody else begins a deletion and keeps it in progress. Two creates must be Transient, with \
+             the old instance alone and still leaving. Once it is gone, creates must come to succeed with a \
+             new instance, which runs.",
+    mend: "In the look before adopting, read the deletion's own sign (a timestamp, a running task, a state) \
+           before marks and state. Answer `Error::transient` for as long as the backend shows it.",
 };
 
 async fn not_while_deleting(w: &mut World) -> Checked {
@@ -59,7 +66,16 @@ pub(super) const ADOPTS_OWN_PARTIAL: Rule = Rule {
     applies: always,
     check: Check::Case(|w| adopts_own_partial(w).boxed()),
     absent: None,
-    mend: "After adopting, start what the table of native states says is started, and report what cannot be.",
+    why: "A create that crashed has defined the machine and not started it. If later creates answer only \
+          that it exists, the proxy never comes up: one tool said at every retry that the domain existed \
+          already.",
+    tested: "For each row of the native-state table, an instance is put in that state and created again. It \
+             must stay the same instance under the same id, and come to run, give a reason, or stay on its \
+             way where the row says Provisioning. An error counts only where the row neither is started by \
+             create nor says plainly Running.",
+    mend: "After adopting, start what the table marks with `NativeState::started`, wait for locks within a \
+           `BoundedWait`, and answer Permanent with the backend's reason for what nothing can bring up. Let \
+           profile and code read the same rows.",
 };
 
 async fn adopts_own_partial(w: &mut World) -> Checked {

@@ -26,7 +26,15 @@ pub(super) const BOUNDED: Rule = Rule {
     applies: has_budgets,
     check: Check::Case(|w| bounded(w).boxed()),
     absent: Some(|w| the_caller_ends_it(w).boxed()),
-    mend: "Run the whole operation in `Seam::bounded` with the configured budget.",
+    why: "A create without an end holds the turn at its name: the delete of that proxy waits behind it, and \
+          the user sees no reason. One that ends as Transient is tried again and shows in its status.",
+    tested: "With slow answers and half the time that it takes as the configured budget, a create must end \
+             within that, as Transient; so it must within the profile's budget while nothing answers, and \
+             succeed later. Where only callers end a create, one whose call hangs must go on until it is \
+             dropped, and the next one succeed.",
+    mend: "Run each whole operation in `Seam::bounded`, with the entry's budget over the profile's \
+           (`BudgetOverrides::over`), and turn `Overlong` into `Error::transient`. Waits inside, at the gate \
+           too, then end with it.",
 };
 
 fn has_budgets(profile: &Profile) -> Applies {
@@ -106,7 +114,15 @@ pub(super) const BUDGET_PER_CALL: Rule = Rule {
     applies: has_budgets,
     check: Check::Case(|w| budget_per_call(w).boxed()),
     absent: Some(|w| the_caller_ends_it(w).boxed()),
-    mend: "Make every backend call through `Seam::call`, and give slow kinds a budget of their own in the profile.",
+    why: "One call hangs on a host that is half dead. If it eats the whole create's time, every try ends at \
+          the full budget, and nothing says which call it was.",
+    tested: "Each call of a create in turn is never answered. The create may take its usual time, that \
+             call's budget, and one more budget for a look at what became of it; if it fails it must be \
+             Transient. Where only callers end a create, one whose call hangs must go on until it is \
+             dropped, and the next one succeed.",
+    mend: "Make every backend call through `Seam::call`, which ends it, and give slow kinds a budget of \
+           their own with `CallKind::within`. Call C libraries through `Seam::blocking`, and switch off the \
+           client's own timers and retries.",
 };
 
 async fn budget_per_call(w: &mut World) -> Checked {

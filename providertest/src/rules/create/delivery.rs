@@ -22,7 +22,15 @@ pub(super) const CLOUD_INIT: Rule = Rule {
     applies: |profile| delivered(profile.cloud_init),
     check: Check::Case(|w| delivers_cloud_init(w).boxed()),
     absent: Some(|w| ignores_cloud_init(w).boxed()),
-    mend: "Carry bytes, not text: encode what the backend's format cannot hold, and trim, wrap and convert nothing.",
+    why: "Cloud-init holds scripts, keys and MIME parts. With one line break trimmed or one character \
+          converted the instance boots, looks healthy and never opens its port, and no error says why.",
+    tested: "Sends user data with quotes, templates, CRLF, Unicode and MIME, then bytes that are no UTF-8 \
+             and 31 kB of text. The observer must find the same bytes in the instance; only the last two may \
+             be refused instead. Where it is declared ignored, nothing may arrive, and another payload must \
+             lead to the same instance.",
+    mend: "Carry the `Secret` from the request to the one call that uploads it, and `reveal` it there as \
+           bytes. Encode it whole where the format takes only text, by base64 or as an ISO; put it through \
+           no template, no `String` and no line reader.",
 };
 
 fn delivered(delivery: Delivery) -> Applies {
@@ -101,7 +109,15 @@ pub(super) const ACCESS_AND_PORT: Rule = Rule {
     applies: |profile| when(profile.access == Delivery::Delivered || profile.port == Delivery::Delivered),
     check: Check::Case(|w| access_and_port(w).boxed()),
     absent: Some(|w| access_and_port(w).boxed()),
-    mend: "Carry `access` and `port` from the request into what the instance is made from.",
+    why: "A proxy on the wrong port cannot be reached. One that drops the allowed networks or the password \
+          is an open proxy on the internet, and strangers use it at the admin's cost.",
+    tested: "Creates with port 8123, two allowed networks and a password full of special characters. The \
+             observer must find port and networks as sent where they are declared delivered, and none where \
+             they are declared ignored; the instance must let that user in and refuse a wrong password, \
+             where the harness can tell.",
+    mend: "Carry `port` and `access` from the request into what the instance is made from: labels, firewall \
+           rules, the config in its seed. Quote the password by the rules of its format, and declare as \
+           ignored in the profile what the backend cannot take.",
 };
 
 async fn access_and_port(w: &mut World) -> Checked {
@@ -140,7 +156,14 @@ pub(super) const IGNORED_PLACEMENT: Rule = Rule {
     applies: |profile| when(FIELDS.iter().any(|field| !profile.placement.contains(field))),
     check: Check::Case(|w| ignored_placement(w).boxed()),
     absent: Some(|w| every_field_counts(w).boxed()),
-    mend: "Read only the placement fields that the profile declares.",
+    why: "A user fills in a zone that this provider ignores. If it counts all the same, two proxies of one \
+          spec differ, or an edit of the field fails with an error that no page explains.",
+    tested: "For each placement field that the profile does not name: a create with nonsense in it must \
+             answer the id of the instance that stands, and after a delete make one on the same target with \
+             as many parts. Where every field counts, nonsense in each must make a create fail.",
+    mend: "Read the fields in one function that asks `Profile::placement` first and gives nothing for the \
+           others. Derive no name and no default from a field that is not declared; declare it if it is to \
+           count.",
 };
 
 const FIELDS: [PlacementField; 4] =

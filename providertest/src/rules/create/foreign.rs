@@ -22,7 +22,14 @@ pub(super) const REFUSES_FOREIGN: Rule = Rule {
     applies: always,
     check: Check::Case(|w| refuses_foreign(w).boxed()),
     absent: None,
-    mend: "Adopt by `Ownership::of` alone, which compares the name with the uid of the mark.",
+    why: "What carries another owner's mark is another user's proxy. Adopting it hands it to the wrong user, \
+          and the next delete kills it; there are tools whose second create reconfigured the machine of the \
+          first.",
+    tested: "Plants an instance under the request's name, with another owner's uid in a whole mark. Two \
+             creates in a row must be Permanent, and everything on the backend must stay as it was.",
+    mend: "Decide in one place, by `Ownership::of` with the name and marks that the backend shows, and adopt \
+           `Ownership::Ours` only. Answer anything else with `Error::permanent` and its `why_not`, before \
+           any call that changes something.",
 };
 
 async fn refuses_foreign(w: &mut World) -> Checked {
@@ -39,7 +46,12 @@ pub(super) const REFUSES_UNMARKED: Rule = Rule {
     applies: always,
     check: Check::Case(|w| refuses_unmarked(w).boxed()),
     absent: None,
-    mend: "Adopt by `Ownership::of` alone: a mark is whole or it is none.",
+    why: "Somebody made a machine of that name by hand, or lost its labels in a migration. If create adopts \
+          it, it starts or overwrites what it did not make, and a later delete takes somebody's data along.",
+    tested: "Plants instances under a request's name: without a mark, without each of its three facts, and \
+             with managed set to false. Two creates of each must be Permanent and change nothing.",
+    mend: "Read marks by `Ownership::of` (or `Mark::read`), for which a mark is whole or none. Never \
+           complete half a mark, and never take the name alone for proof.",
 };
 
 async fn refuses_unmarked(w: &mut World) -> Checked {
@@ -65,7 +77,14 @@ pub(super) const REFUSES_OTHER_INSTALLATION: Rule = Rule {
     applies: always,
     check: Check::Case(|w| refuses_other_installation(w).boxed()),
     absent: None,
-    mend: "Compare the installation of the mark with the identity in the provider's context.",
+    why: "A cluster restored from a backup beside its original has the same uids, and so the same names. \
+          Without this rule its creates adopt the original's proxies, and two operators fight over them \
+          until one deletes them.",
+    tested: "Plants an instance with the request's own name and uid and the mark of another installation. \
+             Two creates in a row must be Permanent, and everything on the backend must stay as it was.",
+    mend: "Let `Ownership::of` compare the mark's installation with the `Identity` of the provider's \
+           `Context`. Answer `Ownership::OtherInstallation` with `Error::permanent`; `adoptInstallations` is \
+           how an admin takes such instances over.",
 };
 
 async fn refuses_other_installation(w: &mut World) -> Checked {
@@ -116,7 +135,15 @@ pub(super) const ADOPTS_LISTED_INSTALLATION: Rule = Rule {
     applies: always,
     check: Check::Case(|w| adopts_listed_installation(w).boxed()),
     absent: None,
-    mend: "Ask `Identity::claims`, which knows the adopted installations too.",
+    why: "After a cluster is rebuilt its identity is a new one, and all its proxies still stand. If the list \
+          of former identities does not count, every create of them is refused, and the collector never \
+          takes the ones that nobody wants.",
+    tested: "Another installation makes an instance; then the provider is restarted with that installation \
+             in `adoptInstallations`. Create must answer the same id without replacing the instance, get and \
+             the listing must know it, and a delete must remove it.",
+    mend: "Ask `Identity::claims`, or `Ownership::of`, which does so, in create, get, delete and listings; \
+           never compare with `identity.installation` alone. Names of parts carry a short identity: look for \
+           those of each adopted one too.",
 };
 
 async fn adopts_listed_installation(w: &mut World) -> Checked {

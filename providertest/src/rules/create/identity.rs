@@ -29,7 +29,13 @@ pub(super) const RETURNS_USABLE_ID: Rule = Rule {
     applies: always,
     check: Check::Case(|w| returns_usable_id(w).boxed()),
     absent: None,
-    mend: "Write ids by the one grammar that get and delete parse them with.",
+    why: "The reconciler stores this id and knows the instance by nothing else. If another operation spells \
+          it differently, get misses a running instance, the collector takes it for an orphan, or delete \
+          answers Permanent for ever.",
+    tested: "Makes one instance. The id must fit the profile's pattern, get must answer with that id, name \
+             and uid, the listing must have the very same id, and a delete by it must leave nothing.",
+    mend: "Write and parse ids in one file with one `Grammar`: `format` where create and listings make ids, \
+           `parse` where get and delete take them. Let the listing call the same function as create.",
 };
 
 async fn returns_usable_id(w: &mut World) -> Checked {
@@ -63,7 +69,15 @@ pub(super) const IDEMPOTENT: Rule = Rule {
     applies: always,
     check: Check::Case(|w| idempotent(w).boxed()),
     absent: None,
-    mend: "Derive the name from the request, look for it first, and adopt what carries your own mark.",
+    why: "A process that dies between the backend's create and the saved id asks again after its restart. If \
+          that makes a second instance, the owner pays for two, and nobody knows which of them the users \
+          talk to.",
+    tested: "Creates, creates again at once, again when the instance runs, and again by a new process. Each \
+             answer must be the first id, with one instance under the name, and that must be the first one \
+             still.",
+    mend: "Take the name from the request (it is `Name::from_uid`), look for it on the backend first, and \
+           adopt what `Ownership::of` calls ours. When the backend says that the name exists already, look \
+           again instead of passing that on as an error.",
 };
 
 async fn idempotent(w: &mut World) -> Checked {
@@ -117,7 +131,14 @@ pub(super) const ID_SELF_CONTAINED: Rule = Rule {
     applies: always,
     check: Check::Case(|w| id_self_contained(w).boxed()),
     absent: None,
-    mend: "Put the zone, host or number that was chosen into the id, and keep nothing about it in memory.",
+    why: "Months later the operator has restarted, the spec was edited and a host has left the config. An id \
+          that needs any of them back leaves a running instance that nobody can delete.",
+    tested: "Makes one instance in each part of the scope, then restarts the provider with other limits and, \
+             where the harness can do it, without the other targets in its config. Get by the id must answer \
+             with the owner's uid, and delete must leave nothing under the name.",
+    mend: "Put the zone, host or number that create chose into the id with `Grammar::format`, and read it \
+           from there in get and delete. Keep no map from ids to places, and ask neither the request nor a \
+           default of the config.",
 };
 
 async fn id_self_contained(w: &mut World) -> Checked {
@@ -160,7 +181,16 @@ pub(super) const MARKS_FROM_FIRST_MOMENT: Rule = Rule {
     applies: always,
     check: Check::Case(|w| marks_from_first_moment(w).boxed()),
     absent: None,
-    mend: "Write the mark in the very call that makes the instance, or declare the placeholder that comes before it.",
+    why: "A crash between making and marking leaves an instance that no listing shows: the collector never \
+          finds it, and it stays on the bill. The next create finds it unmarked and refuses it as foreign.",
+    tested: "While one create runs, the observer looks at the backend several times within each answer's \
+             time, and once afterwards. Every instance that it sees must carry the request's whole mark, \
+             with the creation time where the profile says that it is written; something unmarked may show \
+             only where the profile declares a placeholder.",
+    mend: "Put `Mark::pairs` into the very call that makes the instance visible: labels of the insert, \
+           metadata of the definition. Where the backend can only clone first, declare \
+           `visible_placeholder`, and give the clone a number that follows from its name, so that create and \
+           delete know it.",
 };
 
 async fn marks_from_first_moment(w: &mut World) -> Checked {

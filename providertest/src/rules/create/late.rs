@@ -22,7 +22,16 @@ pub(super) const REPORTED_UNTIL_ACKNOWLEDGED: Rule = Rule {
     applies: fails_late,
     check: Check::Case(|w| reported_until_acknowledged(w).boxed()),
     absent: Some(|w| never_names_a_failure(w).boxed()),
-    mend: "Look for the newest failed operation on the backend at the start of create; keep nothing about it.",
+    why: "Some clouds accept a create, run out of room minutes later and then answer 404. If no later create \
+          says why, the user reads only that nothing is there, and the reconciler makes the same failing \
+          call for ever.",
+    tested: "For each catalogued error that shows in a task, a create is accepted and fails late. Until then \
+             get must be Provisioning; then three more creates, two of them by a new process, must answer \
+             its class under one failure id, with no instance there. Where late failures are declared \
+             absent, no error of a create may carry a failure id.",
+    mend: "At the start of create ask the backend for its newest operation with this name and mark. Where \
+           that failed, answer its class with `Error::for_failure` and an id made from the operation's own; \
+           keep nothing in memory.",
 };
 
 pub(super) const THEN_RETRIED: Rule = Rule {
@@ -33,7 +42,16 @@ pub(super) const THEN_RETRIED: Rule = Rule {
     applies: fails_late,
     check: Check::Case(|w| then_retried(w).boxed()),
     absent: Some(|w| acknowledging_changes_nothing(w).boxed()),
-    mend: "Count operations that are not newer than the acknowledged one as absent.",
+    why: "The user has read of the failure, and the reconciler tries again. A provider that is deaf to the \
+          acknowledgement keeps the proxy dead for good; one that takes it for all failures hides the next \
+          one.",
+    tested: "Lets a create fail late twice and acknowledges the first failure between. The second must have \
+             another id and be reported in spite of that; with it acknowledged too, create must succeed, and \
+             an old acknowledgement must change nothing then. Where late failures are declared absent, an \
+             acknowledgement must not change the id.",
+    mend: "Compare the backend's operations, by number or time, with the one in `acknowledged_failure`, and \
+           count those that are not newer as absent. An acknowledgement that cannot be read, or that the \
+           backend no longer knows, acknowledges nothing.",
 };
 
 fn fails_late(profile: &Profile) -> Applies {

@@ -54,5 +54,10 @@ const NEVER_NOT_FOUND: Rule = Rule {
     applies: always,
     check: Check::ByType("provider_api::FailureClass"),
     absent: None,
-    mend: "Map what is absent to Permanent where the config names it, and to Transient where it may come back.",
+    why: "For the reconciler NotFound is the proof that an instance is gone. A create that answered so \
+          because an image is missing would make it forget the id of what stands.",
+    tested: "The compiler holds it: `FailureClass` has no NotFound. A doctest that builds an error with it \
+             must not compile, beside a twin with Transient that must.",
+    mend: "Map what is absent to Permanent where the config names it, such as an image, a pool or a network, \
+           and to Transient where it may come back by itself. Nothing else compiles.",
 };

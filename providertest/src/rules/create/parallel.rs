@@ -25,7 +25,16 @@ pub(super) const CONCURRENT_SAME_NAME: Rule = Rule {
     applies: always,
     check: Check::Case(|w| concurrent_same_name(w).boxed()),
     absent: None,
-    mend: "Take the name's turn at the gate first, and let a name that the backend says is taken be looked at again.",
+    why: "Two reconciles of one owner, the second on a stale cache, create at the same moment. Without a \
+          turn at the name they make doubles, and a clean-up then deletes either of them, perhaps the one in \
+          use.",
+    tested: "With slow answers, four creates of one request run at once: all must succeed with one id and \
+             one marked instance, and a delete must leave nothing. Where the name is the key, two processes \
+             then do the same: each may be Transient, and a create afterwards must agree with the ids that \
+             were answered.",
+    mend: "Begin create and delete with `Gate::name` and hold the turn to the end. When the backend says \
+           that the name is taken, look again and adopt what `Ownership::of` calls ours: another process may \
+           have been first.",
 };
 
 async fn concurrent_same_name(w: &mut World) -> Checked {
@@ -88,7 +97,14 @@ pub(super) const DISTINCT_NAMES_IN_PARALLEL: Rule = Rule {
     applies: always,
     check: Check::Case(|w| distinct_names_in_parallel(w).boxed()),
     absent: None,
-    mend: "Serialise by name and limit by target; hold no lock over a backend call that others need.",
+    why: "A provider that makes one instance at a time turns a scale-up of fifty proxies into an hour of \
+          waiting: each create waits for the boot of the one before.",
+    tested: "With slow answers, creates for at least four owners, and one more than there are targets, run \
+             at once. Each must get an id of its own and an instance with its owner's uid; on a fake, two \
+             operations must have been at one target at the same time.",
+    mend: "Serialise by `Gate::name` and limit by `Gate::target` alone, and hold no other lock across a \
+           backend call. Numbers that the backend gives out are tried again when they are taken, not guarded \
+           by one lock for all.",
 };
 
 async fn distinct_names_in_parallel(w: &mut World) -> Checked {

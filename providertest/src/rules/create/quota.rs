@@ -24,7 +24,16 @@ pub(super) const QUOTA_REPORTED: Rule = Rule {
     applies: |profile| when(profile.quota == Quota::Detected),
     check: Check::Case(|w| quota_reported(w).boxed()),
     absent: Some(|w| no_quota(w).boxed()),
-    mend: "Classify the backend's codes for quota, capacity and stock-out as QuotaExceeded, late ones too.",
+    why: "Want of capacity that is taken for Permanent stops a proxy for good though room comes back; \
+          runners have been marked as failed for ever because a quota error came as a plain 403. Taken for a \
+          hiccup, it is retried every few seconds.",
+    tested: "With the backend's quota used up, a repeated create must still answer its id, and a new one \
+             must become QuotaExceeded with nothing made, and succeed once the quota is lifted. Where quota \
+             is declared absent, no catalogued error on any call of a create may be answered as \
+             QuotaExceeded.",
+    mend: "Let `classify` map the codes for quota, capacity, stock-out and address space to \
+           `FailureClass::QuotaExceeded`, those of failed tasks too, by reason and not by status alone. \
+           Enter each in the `Catalogue`, and test the function against it.",
 };
 
 async fn quota_reported(w: &mut World) -> Checked {
@@ -85,7 +94,14 @@ pub(super) const MAX_INSTANCES: Rule = Rule {
     applies: always,
     check: Check::Case(|w| max_instances(w).boxed()),
     absent: None,
-    mend: "Take a reservation from `Gate::admit` before the call that makes an instance, and hold it until it is listed.",
+    why: "An admin sets a ceiling to bound the bill. A pool that did not count booting instances made a new \
+          one at every tick, far beyond its maximum.",
+    tested: "With `maxInstances` at 2 and somebody else's instance beside it, four creates run at once: two \
+             must succeed, the others be QuotaExceeded with nothing made. Then repeating a create must \
+             succeed, a third one be refused, and after a delete the third be made.",
+    mend: "Take a reservation from `Gate::admit`, with your own listing, before the call that makes an \
+           instance, and hold it until the instance is listed. Keep no count of your own: after a restart it \
+           is wrong.",
 };
 
 async fn max_instances(w: &mut World) -> Checked {

@@ -20,7 +20,14 @@ pub(super) const REJECTS_UNSATISFIABLE: Rule = Rule {
     applies: uses_placement,
     check: Check::Case(|w| rejects_unsatisfiable(w).boxed()),
     absent: Some(|w| any_placement_will_do(w).boxed()),
-    mend: "Resolve the whole placement against config and catalogue before the first backend call.",
+    why: "A user mistypes a zone. If that shows only on the backend, the reconciler retries it like an \
+          outage, and the user waits for a proxy that never comes instead of reading which field is wrong.",
+    tested: "Creates with each placement that the harness calls unsatisfiable. The answer must be Permanent \
+             and name the wrong field, without a backend call and with nothing changed. Where the profile \
+             uses no placement field, a create with nonsense in all of them must succeed.",
+    mend: "Resolve the whole placement against config and catalogue in one function at the start of create, \
+           before the gate and the first `Seam::call`. Answer `Error::permanent` with the field, the value \
+           and what is known, leaving `LeftBehind::Nothing`.",
 };
 
 fn uses_placement(profile: &Profile) -> Applies {
@@ -62,7 +69,15 @@ pub(super) const IMAGE_ALLOW_LIST: Rule = Rule {
     applies: uses_images,
     check: Check::Case(|w| image_allow_list(w).boxed()),
     absent: Some(|w| any_image_will_do(w).boxed()),
-    mend: "Ask `ImageRules` about every image that the catalogue does not name.",
+    why: "A user who may name any image makes the operator boot what they like, or fetch from inside the \
+          admin's network: the metadata service of a cloud, say, which hands out credentials.",
+    tested: "Images outside the catalogue, imitations of an allowed prefix, internal addresses and a URL \
+             without a checksum must each be Permanent, without a call, naming the field; an image under an \
+             allowed prefix must work where the harness has one. Where images are declared ignored, an \
+             internal URL must change nothing and be fetched by nobody.",
+    mend: "Look in the entry's catalogue first, and give everything else to `ImageRules::allow` before any \
+           call. Fetch the URL that `pinned_url` answers, and check the bytes against its sum; change \
+           nothing about the name after it was judged.",
 };
 
 fn uses_images(profile: &Profile) -> Applies {
@@ -129,7 +144,14 @@ pub(super) const NOTHING_LEFT_ON_PERMANENT_FAILURE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| nothing_left_on_permanent_failure(w).boxed()),
     absent: None,
-    mend: "Ask for everything that can be refused first, and take back what was made when a later call is refused.",
+    why: "Permanent ends the retries, so nobody comes back to tidy up. A half-made disk or definition stays \
+          on the bill and in the way: the next create of the name fails because its volume exists already.",
+    tested: "Each kind of call of a create meets each catalogued error that means Permanent. Whenever the \
+             create then is Permanent, nothing that bears its name may stand on the backend; at least one of \
+             them must come to that.",
+    mend: "Ask for what can be refused (image, rights, name) before the first call that changes something, \
+           and remove what this create began when a later call is refused. Where that fails too, answer \
+           `Error::transient`, so that a repeat can tidy up.",
 };
 
 async fn nothing_left_on_permanent_failure(w: &mut World) -> Checked {

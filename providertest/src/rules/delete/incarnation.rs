@@ -24,7 +24,15 @@ pub(super) const BOUND_TO_INCARNATION: Rule = Rule {
     applies: |profile| when(profile.delete_binding == DeleteBinding::Incarnation),
     check: Check::Case(|w| late_landing(w).boxed()),
     absent: Some(|w| looks_right_before(w).boxed()),
-    mend: "Send the incarnation that was looked up (a uid precondition, a numeric id) with the call that removes.",
+    why: "A delete that was long on its way lands after the proxy was made anew under the same name, and \
+          kills the new one. The user loses a healthy proxy, and nobody asked for it.",
+    tested: "Each changing call of a delete is held until a successor of the same name and marks has taken \
+             the place, and lands then: the successor must stand as it was. Where deletes are bound to the \
+             name alone, something foreign takes the place at one moment after another; only after the last \
+             look may it be removed.",
+    mend: "Send the incarnation that was looked up (a uid precondition, a numeric id, a domain UUID) with \
+           each changing call of a delete. Where the backend takes none, declare `DeleteBinding::Name` and \
+           look directly before the call.",
 };
 
 /// Every changing call of a delete lands only after a successor has taken the instance's place.

@@ -19,7 +19,14 @@ pub(super) const LEAVES_FOREIGN_ALONE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| leaves_foreign_alone(w).boxed()),
     absent: None,
-    mend: "Ask `Ownership::of` what stands at the id before every change, and take what is not ours as absence.",
+    why: "A clone failed and its object kept the reserved number; the backend gave that number to another \
+          machine, and deleting the failed object destroyed it. An id says nothing of what stands there now.",
+    tested: "Puts under the instance's id, one after another: something unmarked, another installation's, \
+             another owner's, half a mark, an empty uid, an identity that only begins as ours. Two deletes \
+             of each must answer Gone and leave it as it is.",
+    mend: "Read what stands there and ask `Ownership::of`, with its name compared to the id's, directly \
+           before every call that changes something. Take what is not `Ownership::Ours` as absence, with a \
+           log line, and go on to the parts that bear the instance's own name.",
 };
 
 async fn leaves_foreign_alone(w: &mut World) -> Checked {
@@ -111,7 +118,12 @@ pub(super) const KEEPS_SHARED: Rule = Rule {
     applies: always,
     check: Check::Case(|w| keeps_shared(w).boxed()),
     absent: None,
-    mend: "Delete by the names that belong to one instance; shared resources have a command of their own.",
+    why: "A base image that goes with the first proxy breaks every later create, and the disks that build on \
+          it. All users lose their proxies because one was deleted.",
+    tested: "Makes two instances in one place and deletes one: the other must stand, with all that it needs. \
+             After the delete of the other, every shared thing that was there must be there still.",
+    mend: "Delete by names that belong to one instance (`Name`, short installation, kind), never by a prefix \
+           or by following references. Shared images and firewall rules have a command of their own.",
 };
 
 async fn keeps_shared(w: &mut World) -> Checked {
@@ -151,7 +163,14 @@ pub(super) const KEEPS_REFERENCED: Rule = Rule {
     applies: |profile| when(profile.secondary_resources == SecondaryResources::Explicit),
     check: Check::Case(|w| keeps_referenced(w).boxed()),
     absent: Some(|w| has_nothing_to_reference(w).boxed()),
-    mend: "Ask the backend who uses a part, or let it refuse, before the part is removed; say what is left and why.",
+    why: "Somebody has attached the proxy's disk to a machine of theirs, or cloned from it. A delete that \
+          removes it by force destroys data that is not ours.",
+    tested: "Makes somebody else's instance need a part of ours, then deletes ours twenty times. Whatever \
+             delete answers, that part must stay. Where the provider removes no parts itself, a delete must \
+             leave another instance as it was.",
+    mend: "Ask the backend who uses a part directly before removing it, or send a call that it refuses while \
+           the part is in use; never detach and never force. Say in the answer or a log line what is left \
+           and why.",
 };
 
 async fn keeps_referenced(w: &mut World) -> Checked {

@@ -20,7 +20,14 @@ pub(super) const REPEAT_WHILE_DELETING: Rule = Rule {
     applies: always,
     check: Check::Case(|w| repeat_while_deleting(w).boxed()),
     absent: None,
-    mend: "Look at the deletion's own sign first, and submit nothing while one is in progress.",
+    why: "The reconciler asks again every few seconds while a deletion runs. If each delete submits another, \
+          tasks queue up behind the lock, fail one by one, and the object goes in and out of error.",
+    tested: "Somebody else's deletion is in progress for eight seconds, and five deletes come a second \
+             apart. Each must answer Gone or Accepted; together with the deletes until Gone they may make no \
+             more changing calls than one plain delete, and nothing may be left.",
+    mend: "Look at the deletion's own sign first (a timestamp, a state, a running task). While it shows, \
+           submit nothing: answer `Deleted::Accepted`, or wait for the end within a `BoundedWait` where the \
+           profile says that deletes wait.",
 };
 
 async fn repeat_while_deleting(w: &mut World) -> Checked {
@@ -87,7 +94,13 @@ pub(super) const GONE_MEANS_GONE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| gone_means_gone(w).boxed()),
     absent: None,
-    mend: "Look again after the last removing call, and answer Accepted while anything shows.",
+    why: "Gone releases the finalizer, and nobody comes back. A destroy that had answered with a task id and \
+          then failed on a lock was taken for done: the VM ran on, unowned and on the bill.",
+    tested: "Deletes an instance that runs, one that has not booted, and one whose deletion hangs, on a fake \
+             for four hours. While it stands, Gone is broken; at Gone the observer must see nothing of it, \
+             also a while later, get must be NotFound and the listing be without it.",
+    mend: "Wait for the task's end, read its result, then look again; answer `Deleted::Accepted` or an error \
+           while anything shows. A `BoundedWait` that runs out is `Error::transient`, never Gone.",
 };
 
 async fn gone_means_gone(w: &mut World) -> Checked {
@@ -144,7 +157,14 @@ pub(super) const ACCEPTED_STAYS_VISIBLE: Rule = Rule {
     applies: |profile| when(profile.delete_return == DeleteReturn::ReturnsEarly),
     check: Check::Case(|w| accepted_stays_visible(w).boxed()),
     absent: Some(|w| never_accepted(w).boxed()),
-    mend: "Let get read the backend, not a memory of what was deleted.",
+    why: "After Accepted the reconciler watches get for the end. If get is NotFound too soon, the finalizer \
+          goes while the machine still has its name, its disk and its price.",
+    tested: "Deletes, and while the observer sees the instance get must answer with it, not Running; then \
+             NotFound. While a deletion hangs, delete must answer Accepted and get show the instance. Where \
+             deletes are declared to wait, each must answer Gone with nothing left.",
+    mend: "Let get read the backend, not a memory of what was deleted, and be NotFound only when nothing \
+           shows. Where delete waits for the end, declare `DeleteReturn::Waits` and never answer \
+           `Deleted::Accepted`.",
 };
 
 async fn accepted_stays_visible(w: &mut World) -> Checked {

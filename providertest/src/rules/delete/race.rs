@@ -31,7 +31,15 @@ pub(super) const RACES_CREATE: Rule = Rule {
         run: |w, plan| race(w, plan).boxed(),
     },
     absent: None,
-    mend: "Let both take the name's turn at the gate, and look anew at every step that follows a wait.",
+    why: "A user deletes a proxy while its create still clones. A delete that finds nothing yet answers \
+          Gone, and the machine appears a minute later with nobody to own it.",
+    tested: "A create and a delete of one owner run at once with slow answers: five head starts, either one \
+             first, the instance there or not. Each may fail as Transient only; when both succeed, what \
+             stands must come to run, or nothing be left. Afterwards create must lead to one whole instance, \
+             and delete to nothing.",
+    mend: "Let both take `Gate::name` before their first look and hold it to the end, and look anew after \
+           every wait. A delete that finds its own half-made instance or placeholder removes it, or waits \
+           for its lock.",
 };
 
 /// One race.

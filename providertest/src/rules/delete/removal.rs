@@ -23,7 +23,15 @@ pub(super) const REMOVES_EVERYTHING: Rule = Rule {
     applies: always,
     check: Check::Case(|w| removes_everything(w).boxed()),
     absent: None,
-    mend: "Delete each part by the name that create gave it, then the instance, and look before saying Gone.",
+    why: "What a delete forgets stays on the bill and in the way. Boot disks piled up in one cloud until \
+          creates of the same name failed; a forgotten seed volume made every later create say that it \
+          exists.",
+    tested: "In each part of the scope creates and deletes an instance, once booted and once not. Each time \
+             the observer must see the backend as it was before; in the end nothing may stand, and no \
+             leftover be listed.",
+    mend: "Name each part after the instance (`Name`, `InstallationId::short`, kind), delete each by that \
+           name, and look before answering `Deleted::Gone`. Where the backend can remove a part with its \
+           instance, say so in the call that makes it.",
 };
 
 async fn removes_everything(w: &mut World) -> Checked {
@@ -61,7 +69,15 @@ pub(super) const EVERY_NATIVE_STATE: Rule = Rule {
         run: |w, plan| deleted_from(w, plan).boxed(),
     },
     absent: None,
-    mend: "Resume, unlock or force as the state needs, and answer with the backend's reason where none of it helps.",
+    why: "Machines get stopped, locked, protected and snapshotted. Tools have looped for ever on a domain \
+          that was shut off already, and reported as destroyed a protected machine that ran on.",
+    tested: "A sweep with a case for each native state of the table and one that nobody knows: an instance \
+             in that state is deleted until Gone, which must leave nothing. An error must have a reason, and \
+             counts only under a lock, where the table says an error, or in the unknown state; once somebody \
+             removes the instance, delete must come to its end.",
+    mend: "Stop, resume or force as the state needs, wait for locks within a `BoundedWait`, and take \
+           not-running as stopped. Let the removing call cover what the state brings along: snapshots, \
+           nvram, an HA entry. Lift no protection: answer `Error::permanent` with the reason.",
 };
 
 /// A plan for each state of the profile's table, and for one that nobody has heard of.

@@ -19,7 +19,13 @@ pub(super) const ABANDONED_IS_SAID: Rule = Rule {
     applies: always,
     check: Check::Case(|w| abandoned_is_said(w).boxed()),
     absent: None,
-    mend: "Look the id's target up in the config first; when it is not there, answer Abandoned with the instance and target.",
+    why: "A host has left the config, and its proxies' objects are to go. An error keeps them in deletion \
+          for ever; a plain Gone does not tell the admin what may still run there.",
+    tested: "Restarts the provider without the instance's target. Two deletes must answer Abandoned, naming \
+             instance and target, without a call to that target, and the instance must stand. With the \
+             target back a delete must remove it.",
+    mend: "Look the id's target up in the config before any call. When it is not there, answer \
+           `Deleted::Abandoned` with a sentence that names instance and target; do not go looking elsewhere.",
 };
 
 async fn abandoned_is_said(w: &mut World) -> Checked {
@@ -55,7 +61,13 @@ pub(super) const DECOMMISSIONED_TARGET: Rule = Rule {
     applies: always,
     check: Check::Case(|w| decommissioned_target(w).boxed()),
     absent: None,
-    mend: "Leave decommissioned targets out where a place is chosen, and nowhere else.",
+    why: "An admin empties a host before it is taken away. If it goes on getting proxies it is never empty; \
+          if get or delete stop working there, its proxies look lost.",
+    tested: "Marks the target of a running instance as decommissioned. Get, list and delete must work there \
+             still; creates at every placement must land elsewhere or be Permanent, and a repeated create of \
+             the instance itself must not lead to another.",
+    mend: "Leave decommissioned targets out in the one function that chooses a place for create; when a \
+           request names one, answer `Error::permanent`. Everywhere else look among all configured targets.",
 };
 
 async fn decommissioned_target(w: &mut World) -> Checked {

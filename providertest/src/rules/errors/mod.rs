@@ -22,7 +22,12 @@ pub const RULES: &[Rule] = &[
         applies: always,
         check: Check::ByType("provider_api::Error"),
         absent: None,
-        mend: "Build errors from a class; there is no other way.",
+        why: "Callers branch on the class and on nothing else. Without one, the reconciler would have to \
+              guess between trying for ever and giving up.",
+        tested: "The compiler holds it: an `Error` is built from a `FailureClass`. A doctest that leaves it \
+                 out must not compile, beside a twin that must.",
+        mend: "Build errors with `Error::new` from the class that `classify` gives, or with `Error::quota`, \
+               `Error::transient` and `Error::permanent`. There is no other way.",
     },
     Rule {
         id: "errors.configured-name",
@@ -32,7 +37,13 @@ pub const RULES: &[Rule] = &[
         applies: always,
         check: Check::Case(|w| words::configured_name(w).boxed()),
         absent: None,
-        mend: "Take the name from the context and put it on every error where the operation ends.",
+        why: "Four entries of the type gcp are configured, and an alert says gcp. Only the configured name \
+              tells an admin which account or region to look at.",
+        tested: "Provokes errors of every operation: by malformed ids, unsatisfiable placements and a \
+                 foreign instance in the way, and on a fake with the backend out of reach. Each must carry \
+                 the configured name, which is not the type's, as a field and in its text.",
+        mend: "Pass the result of every operation through one wrapper that ends in `Error::at`, with the \
+               name of the `Context`. The name of the type, and the profile's, are others.",
     },
     Rule {
         id: "errors.operation-and-id",
@@ -42,7 +53,13 @@ pub const RULES: &[Rule] = &[
         applies: always,
         check: Check::Case(|w| words::operation_and_id(w).boxed()),
         absent: None,
-        mend: "Say operation and subject in one place, where each of the four operations ends.",
+        why: "A log says that permission was denied. Without operation and subject nobody can tell which of \
+              a hundred proxies it was about, nor whether that was being made or deleted.",
+        tested: "Provokes errors of every operation, by malformed ids, unsatisfiable placements, a foreign \
+                 instance, and on a fake with the backend out of reach. Each must say its operation, and \
+                 exactly the name or id that it was asked about; a listing is about none.",
+        mend: "Say both with `Error::at` in one wrapper around the four operations and the leftovers, from \
+               the arguments as they came: the request's name, the id's text.",
     },
     Rule {
         id: "errors.source-chain",
@@ -52,7 +69,14 @@ pub const RULES: &[Rule] = &[
         applies: always,
         check: Check::Case(|w| words::source_chain(w).boxed()),
         absent: None,
-        mend: "Keep the client's error as the scrubbed cause instead of only quoting it.",
+        why: "The message says that a create failed; what an admin searches for is what the backend said. \
+              Without it they need access to the backend's own logs, and luck.",
+        tested: "A call of a create, a get and a delete each is answered with a catalogued error. The \
+                 error's chain of sources must not be empty, and must hold the backend's code, its status, \
+                 or the longest fixed part of its text.",
+        mend: "Give `Error::caused_by` what `CallError::scrubbed` makes of the client's error: the whole \
+               chain, or the code alone for calls with a payload. Implement `BackendError::code` so that it \
+               names code and reason.",
     },
     Rule {
         id: "errors.table",
@@ -65,7 +89,17 @@ pub const RULES: &[Rule] = &[
             run: |w, plan| table::judge(w, plan).boxed(),
         },
         absent: None,
-        mend: "Map the backend's codes to classes in one function, and test that function against the catalogue.",
+        why: "One status means many things: a 403 may be a rate limit, a quota, a missing right or a closing \
+              namespace. Read wrong, what passes is given up for good, and what is hopeless is tried for an \
+              hour.",
+        tested: "A sweep with a case for each act, each kind of call that it makes and each catalogued \
+                 error: all such calls are answered so. The class must be the catalogue's; get alone may \
+                 call the absent NotFound. A catalogue that names a call which nothing here makes, or a fake \
+                 that takes nonsense, ends the rule as an error.",
+        mend: "Map code and reason to a class in one `classify` function, by text only where there is \
+               nothing else, and test it against each row of the `Catalogue`. Where an operation rightly \
+               goes on, say so with `NativeError::tolerated_by`; correct a row only by what a real backend \
+               shows.",
     },
     Rule {
         id: "errors.every-class-reachable",
@@ -75,7 +109,14 @@ pub const RULES: &[Rule] = &[
         applies: always,
         check: Check::Case(|w| classes::every_class_reachable(w).boxed()),
         absent: None,
-        mend: "Tell the causes apart: absent, out of quota, may pass, will not pass.",
+        why: "A provider that calls everything Transient never looks wrong, and is of no use: no finalizer \
+              is released, bad config is tried for ever, and no user reads that the quota is used up.",
+        tested: "Get by a malformed id must be Permanent, get of what was deleted NotFound, get with the \
+                 backend out of reach Transient. Where the profile says that quota is detected, create must \
+                 become QuotaExceeded with the quota used up, late ones included.",
+        mend: "Tell the causes apart in `classify`: absent, out of quota, may pass, will not pass. Where a \
+               class never comes, its codes are missing there: find them on the backend and enter them in \
+               the `Catalogue`.",
     },
     Rule {
         id: "errors.unknown-is-transient",
@@ -88,7 +129,14 @@ pub const RULES: &[Rule] = &[
             run: |w, plan| classes::unknown_is_transient(w, plan).boxed(),
         },
         absent: None,
-        mend: "Let the last arm of the classify function be Transient.",
+        why: "Backends grow new answers. A webhook that broke off, a storage that was still starting: taken \
+              for final because no table had them, they have failed tasks that another try would have done.",
+        tested: "A sweep with a case for each act and kind of call: it is answered with a status and text \
+                 that nobody has heard of, broken off, or never answered, each time. An act that fails must \
+                 be Transient, and NotFound is broken. A listing that names the part, or an act that does \
+                 without the call, is right.",
+        mend: "Let the last arm of `classify` be `FailureClass::Transient`, and give the same to \
+               `CallError::Overlong`, broken connections and answers that cannot be parsed.",
     },
     Rule {
         id: "errors.hides-secrets",
@@ -101,7 +149,15 @@ pub const RULES: &[Rule] = &[
             run: |w, plan| secrecy::hides_secrets(w, plan).boxed(),
         },
         absent: None,
-        mend: "Pass backend text on only through a scrubber that knows the request's secrets and the credentials.",
+        why: "Errors go into statuses, events and tickets. A backend that quotes the request, or a client \
+              that prints its headers, shows the proxy's password or the provider's own token to everybody \
+              who reads one.",
+        tested: "A sweep with a case for each act, kind of call and catalogued error, while the fake quotes \
+                 payloads. The error's Debug text and every cause are searched for each line of the user \
+                 data, the password, and what stands in the credential files.",
+        mend: "Let one `Scrubber` know the request's secrets (`CreateRequest::scrubber`) and, by `hide`, the \
+               credentials of the call; give it to `Seam::hiding`, and make causes by `CallError::scrubbed` \
+               alone. Put no client error into a message by `{:?}`.",
     },
     Rule {
         id: "errors.retry-after-kept",
@@ -111,7 +167,14 @@ pub const RULES: &[Rule] = &[
         applies: always,
         check: Check::Case(|w| words::retry_after_kept(w).boxed()),
         absent: None,
-        mend: "Read the backend's hint where the answer is read, and hand it on with the error.",
+        why: "A rate limit says to wait a minute. Without that hint the reconciler comes back too soon and \
+              is limited again; with one that was made up it stays away though the backend is well.",
+        tested: "Create, get, delete and list each meet a catalogued error with a retry-after field: the \
+                 error must say exactly that time. With the backend out of reach nobody gives a hint, and \
+                 the error must have none.",
+        mend: "Read the header or field where the answer is parsed, carry it in the client's error, and give \
+               it to `Error::retry_after`. Where the backend gave none pass `None`: the reconciler has a \
+               back-off of its own.",
     },
     Rule {
         id: "errors.failure-id-kept",
@@ -121,7 +184,14 @@ pub const RULES: &[Rule] = &[
         applies: |profile| when(profile.late_failures),
         check: Check::Case(|w| words::failure_id_kept(w).boxed()),
         absent: Some(|w| words::no_failure_id(w).boxed()),
-        mend: "Take the id from the backend's own record of the failure, never from memory or the clock.",
+        why: "The reconciler acknowledges a late failure by its id. An id that changes can never be \
+              acknowledged: the proxy stays failed, and the user reads the same failure as news.",
+        tested: "Lets a create fail late with a catalogued error. The error that reports it must carry an \
+                 id, and two more creates, the second by a new process, must have the same id and class. \
+                 Where late failures are declared absent, no provoked error of any operation may carry one.",
+        mend: "Make the `FailureId` from the backend's own record, its operation or task id, and attach it \
+               with `Error::for_failure` wherever that failure is answered. Draw no number and take no time \
+               for it.",
     },
     Rule {
         id: "errors.left-behind-is-true",
@@ -134,6 +204,14 @@ pub const RULES: &[Rule] = &[
             run: |w, plan| left::is_true(w, plan).boxed(),
         },
         absent: None,
-        mend: "Say `unknown` unless it is certain: a call whose answer was lost may have taken effect.",
+        why: "After a failure the collector and the admin go by this. Nothing, where a disk stands, hides \
+              what costs money; deletable by id, where a delete misses a part, sends them round in circles.",
+        tested: "A sweep: a create and a delete, each kind of call with every catalogued error and with its \
+                 answer lost before, at and after its effect, which then lands. Where the error says \
+                 nothing, nothing of the instance may stand; where it says deletable by id, a delete by id \
+                 must take it all. Unknown is always right.",
+        mend: "Say `Error::leaving` only where it is certain: `LeftBehind::Nothing` before the first \
+               changing call or after a clean-up that worked, `LeftBehind::DeletableById` when all that \
+               stands is found by the id. After a lost answer leave it at `Unknown`.",
     },
 ];

@@ -20,7 +20,12 @@ pub(super) const RUNNING_HAS_ADDRESS: Rule = Rule {
     applies: always,
     check: Check::ByType("provider_api::State"),
     absent: None,
-    mend: "Report Provisioning while there is no address.",
+    why: "Callers dial what is Running. Without an address they would publish an empty one to users, and \
+          count as ready a proxy that nobody can reach.",
+    tested: "The compiler holds it: `State::Running` has an address as its field. A doctest that leaves it \
+             out must not compile, beside a twin that must.",
+    mend: "Answer `State::Provisioning` until `AddressPolicy::pick` finds an address, and build \
+           `State::Running` only from what it picked.",
 };
 
 pub(super) const OWN_ADDRESS_ONLY: Rule = Rule {
@@ -32,7 +37,15 @@ pub(super) const OWN_ADDRESS_ONLY: Rule = Rule {
     applies: always,
     check: Check::Case(|w| own_address(w).boxed()),
     absent: None,
-    mend: "Pass every address through AddressPolicy, the source that the guest cannot forge first.",
+    why: "Guests list loopback, link-local and the bridge of their containers, lease tables hold leases of \
+          machines long gone. Tools have taken each of these for the address, down to 127.0.0.1, and users \
+          were sent there.",
+    tested: "A running instance has, one after another, only an address that is nobody's own (loopback, \
+             link-local, unspecified, multicast, broadcast): Provisioning is due. Among all these, its own \
+             and a container bridge, most trusted first, its own must be answered; when that changes get \
+             must follow.",
+    mend: "Keep only addresses seen on the instance's own MAC, sort them by trust (the lease before the \
+           agent), and let `AddressPolicy::pick` take the first that counts. Read them anew in each get.",
 };
 
 /// Addresses that are nobody's own.
@@ -85,7 +98,13 @@ pub(super) const ADDRESS_FAMILY_AND_RANGES: Rule = Rule {
     applies: always,
     check: Check::Case(|w| family_and_ranges(w).boxed()),
     absent: None,
-    mend: "Give the entry's AddressPolicy to whatever picks the address.",
+    why: "On a dual-stack network the first address may be IPv6, and a guest in two networks may show first \
+          the one that the operator cannot reach. Probes then fail on a proxy that is well.",
+    tested: "Sets `addressRanges`, then `addressFamily`, and gives the instance addresses that fit and that \
+             do not, in this order and that. Get must answer Running with the one that fits, and \
+             Provisioning where none does.",
+    mend: "Give the entry's `AddressPolicy` (`Shared::addresses`) to the one place that picks, and use \
+           `AddressPolicy::pick`. Ask the backend for both families, and drop none before that.",
 };
 
 async fn family_and_ranges(w: &mut World) -> Checked {

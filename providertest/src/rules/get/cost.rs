@@ -23,7 +23,13 @@ pub(super) const READ_ONLY: Rule = Rule {
     applies: always,
     check: Check::Case(|w| read_only(w).boxed()),
     absent: None,
-    mend: "Leave every repair to create and delete; get only reads.",
+    why: "Get is asked every few seconds. One that starts or relabels what it sees fights an admin who \
+          stopped a machine on purpose, and every look at a status becomes a change.",
+    tested: "Asks for a running instance, for one in each native state and an unknown one, and for one that \
+             is gone. No call on the wire may be one that changes something, and the observer must see \
+             everything as it stood.",
+    mend: "Let get make only calls whose kind is built with `CallKind::read`. Move a start, a relabelling or \
+           a repair into the part of create that adopts.",
 };
 
 async fn read_only(w: &mut World) -> Checked {
@@ -68,7 +74,13 @@ pub(super) const CALL_BUDGET: Rule = Rule {
     applies: always,
     check: Check::Case(|w| call_budget(w).boxed()),
     absent: None,
-    mend: "Ask for all that get needs in one call, or raise the profile's budget and say why.",
+    why: "Get runs for every proxy, again and again. A call more for each uses up rate limits and sessions; \
+          a provider that ran one command for each machine was too slow on real hosts.",
+    tested: "Asks for a running instance, and for one that is gone, a while after the last look. Each get \
+             may make at most as many backend calls as the profile says, and must make one: an answer \
+             without a call is a memory.",
+    mend: "Ask for all that get needs in one call, or share one listing among gets for up to \
+           `listing_max_age`. Where more calls are due, raise `CallBudget::get` and say why.",
 };
 
 async fn call_budget(w: &mut World) -> Checked {
@@ -106,7 +118,15 @@ pub(super) const CANCEL_DOES_NOT_DISTURB: Rule = Rule {
     applies: always,
     check: Check::Case(|w| cancel_does_not_disturb(w).boxed()),
     absent: None,
-    mend: "Let nobody wait for work that only another caller's future drives, and end no connection that others use.",
+    why: "Several callers wait for one shared listing, and the first goes away. If the work went with it, \
+          the others hang or fail; if the drop closes a shared connection, everything on that host fails \
+          too.",
+    tested: "Each call of a get in turn is held and its caller dropped, while three more gets, of the same \
+             and another instance, run beside it. These must succeed, and so must gets afterwards; nothing \
+             on the backend may change.",
+    mend: "Let whoever waits redo shared work when its author goes away: wait for a turn of `Gate::name`, \
+           then look into the cache again. Cancel the request, and leave open the connection that others \
+           use.",
 };
 
 async fn cancel_does_not_disturb(w: &mut World) -> Checked {

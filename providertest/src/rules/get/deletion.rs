@@ -19,7 +19,14 @@ pub(super) const NOT_FOUND_AFTER_DELETE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| not_found_after_delete(w).boxed()),
     absent: None,
-    mend: "Map the backend's own word for absent to NotFound, and keep no instance that it no longer shows.",
+    why: "NotFound is what releases a finalizer. A get that fails, or shows a memory, after an admin has \
+          removed the machine leaves the object in deletion for ever; a gone VM that one backend reports as \
+          a plain 500 has done that.",
+    tested: "Deletes an instance, and asks again a while later and after a restart; another one is removed \
+             by somebody else's hand. Get must be NotFound each time, and the observer must see no more of \
+             the deleted one.",
+    mend: "Map the backend's own word for absent, be it a 500 about a missing file, to `GetError::NotFound`. \
+           Keep no instance longer than `listing_max_age`, and let no cache decide that one is gone.",
 };
 
 async fn not_found_after_delete(w: &mut World) -> Checked {
@@ -64,7 +71,14 @@ pub(super) const VISIBLE_WHILE_DELETING: Rule = Rule {
     applies: deletion_shows,
     check: Check::Case(|w| visible_while_deleting(w).boxed()),
     absent: Some(|w| deletion_never_shows(w).boxed()),
-    mend: "Answer NotFound only when the backend no longer shows the instance, not when its deletion has begun.",
+    why: "NotFound releases the finalizer. If get says so while the machine still shuts down, its successor \
+          collides with it; if that deletion then hangs, a machine runs on that nobody owns.",
+    tested: "Somebody else begins a deletion and keeps it in progress. Get must go on answering with the \
+             instance, on a fake after four hours too, and after a restart, and be NotFound once it ends. \
+             Where deletions never show in progress, a delete must answer Gone and leave nothing, and get be \
+             NotFound.",
+    mend: "Answer NotFound only where the backend no longer shows the instance: a deletion's timestamp or \
+           task is a state, not absence. Set no limit to it; a deletion that hangs still stands there.",
 };
 
 async fn visible_while_deleting(w: &mut World) -> Checked {
@@ -92,7 +106,15 @@ pub(super) const DELETING_IS_NOT_RUNNING: Rule = Rule {
     applies: deletion_shows,
     check: Check::Case(|w| deleting_is_not_running(w).boxed()),
     absent: Some(|w| deletion_never_shows(w).boxed()),
-    mend: "Look at the backend's sign of a deletion before its state, and report Stopped under it.",
+    why: "A machine under removal still answers. Called Running it stays in the pool or comes back to it, \
+          and users' connections break when it dies; a known proxy pool took such machines back for \
+          answering a ping.",
+    tested: "Somebody else begins a deletion and keeps it in progress. Get must not answer Running, on a \
+             fake not after four hours either. Where deletions never show in progress, a delete must answer \
+             Gone and leave nothing, and get be NotFound.",
+    mend: "In the one function that makes a `State`, look at the backend's sign of a deletion before its \
+           state, and answer Stopped or Terminated with a `Reason` that says so. Do not go back to the state \
+           when the deletion takes long.",
 };
 
 async fn deleting_is_not_running(w: &mut World) -> Checked {
@@ -146,8 +168,15 @@ pub(super) const FRESH_AFTER_OWN_WRITE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| fresh_after_own_write(w).boxed()),
     absent: None,
-    mend: "Note when each name was last written, answer from a shared listing only when it is newer, and never keep \
-           that something is absent.",
+    why: "A get right after a delete, answered from an older listing, shows a proxy that is gone. One right \
+          after a create answers NotFound, and the reconciler makes another or forgets what it has just \
+          made.",
+    tested: "Lists and gets an instance, deletes it and asks get at once: the answer must fit what the \
+             observer sees, gone or not, and not be Running under a deletion. Then creates it anew: get must \
+             find it, once the profile's settle time has passed.",
+    mend: "Note for each name when create or delete last ended, and use a shared listing only when it was \
+           begun after that. Stamp both from one counter, so that the clock's steps do not matter; in doubt \
+           ask the backend.",
 };
 
 async fn fresh_after_own_write(w: &mut World) -> Checked {

@@ -19,7 +19,14 @@ pub(super) const READS_BACK_UID_AND_CREATED_AT: Rule = Rule {
     applies: always,
     check: Check::Case(|w| reads_back(w).boxed()),
     absent: None,
-    mend: "Read uid and creation time from the mark or the backend's own record, never from memory or the clock.",
+    why: "A provider that fills these from memory loses them at a restart: uids no longer match, and every \
+          instance looks newborn, so that no proxy reaches the age at which it is replaced.",
+    tested: "Makes an instance and asks get; a while later creates it again and asks, then asks after a \
+             restart. Id, name and uid must be the request's, and the creation time must lie where it was \
+             made and be the same each time.",
+    mend: "Take uid and, where it is written, creation time from the mark that `Ownership::of` reads, \
+           otherwise the time from the backend's own record. Write it once, in the call that makes the \
+           instance, and leave it alone when adopting.",
 };
 
 async fn reads_back(w: &mut World) -> Checked {
@@ -61,7 +68,12 @@ pub(super) const UNREADABLE_CREATED_AT_IS_NONE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| unreadable_created_at(w).boxed()),
     absent: None,
-    mend: "Parse the creation time into an Option, and put nothing in its place when that fails.",
+    why: "The collector spares what is young. A made-up time, now say, keeps an orphan young for ever; an \
+          error instead hides a healthy proxy because of one bad label.",
+    tested: "Spoils the creation time of a running instance on the backend. Get must answer with `None` for \
+             the time, and with id, name, uid and state as before.",
+    mend: "Parse the time with `.parse().ok()` into an `Option<Timestamp>`, as `Mark::read` does, and put \
+           neither now nor zero in its place. `Timestamp::age` makes the unknown very old.",
 };
 
 async fn unreadable_created_at(w: &mut World) -> Checked {
@@ -93,7 +105,12 @@ pub(super) const UNKNOWN_AGE_IS_OLD: Rule = Rule {
     applies: always,
     check: Check::ByType("provider_api::Timestamp::age"),
     absent: None,
-    mend: "Age every creation time by Timestamp::age.",
+    why: "Code that takes an unknown time for now spares an orphan for ever, round after round. With one \
+          function for it, no caller can get it wrong by itself.",
+    tested: "The compiler holds it: creation times are `Option`s, and `Timestamp::age` is the function that \
+             takes one. A doctest that uses the plain difference must not compile, beside examples of `age` \
+             that must.",
+    mend: "Age every creation time by `Timestamp::age(now, created_at)`, and unwrap none before.",
 };
 
 pub(super) const NEVER_ANOTHERS_DATA: Rule = Rule {
@@ -104,7 +121,12 @@ pub(super) const NEVER_ANOTHERS_DATA: Rule = Rule {
     applies: always,
     check: Check::Case(|w| never_anothers_data(w).boxed()),
     absent: None,
-    mend: "Decide by name and mark, through Ownership::of, before anything else of what was read is used.",
+    why: "A number that the backend has given out again belongs to another machine. Shown as the user's \
+          proxy, it gets the user's traffic, and its address is published.",
+    tested: "Puts something foreign without a mark in the instance's place, under the same id. Get must be \
+             NotFound, after a restart too, and change nothing.",
+    mend: "Ask `Ownership::of` with the name and marks that were read, and compare that name with the one in \
+           the id, before anything else of the answer is used. All but `Ownership::Ours` is NotFound.",
 };
 
 async fn never_anothers_data(w: &mut World) -> Checked {
@@ -157,7 +179,12 @@ pub(super) const INHERITED_MARK_IS_NOT_OURS: Rule = Rule {
     applies: always,
     check: Check::Case(|w| inherited_mark(w).boxed()),
     absent: None,
-    mend: "Count a mark only where the instance's own name is Name::from_uid of the uid in it.",
+    why: "Cloned machines and restored backups carry the original's labels. A get that believes the mark \
+          alone shows a copy as the proxy, and a delete may follow.",
+    tested: "Gives a running instance the whole mark of another one, as a clone would have it. Get by its id \
+             must be NotFound, after a restart too.",
+    mend: "Give `Ownership::of` the name that the backend shows, not the one in the id: it counts a mark \
+           only where that is `Name::from_uid` of the mark's uid. Remember no verdict of an earlier look.",
 };
 
 async fn inherited_mark(w: &mut World) -> Checked {
@@ -189,7 +216,14 @@ pub(super) const FINDS_MOVED_INSTANCE: Rule = Rule {
     applies: moves,
     check: Check::Case(|w| finds_moved(w).boxed()),
     absent: Some(|w| stays(w).boxed()),
-    mend: "Look an instance up by what moves with it, not by the place where it was made.",
+    why: "An admin, or the cluster itself, moves a VM to another node. A get that asks the old node hears of \
+          a missing file there, answers NotFound, and the reconciler makes a second VM.",
+    tested: "Moves a running instance to another part of the scope. Get must find it running under the id \
+             that it has, after a restart too. Where instances are declared to stay, one in each part must \
+             run and stand in its place still, a while and a restart later.",
+    mend: "Leave the place out of the id: look the number or name up in the backend's own index of the whole \
+           cluster, then ask the node that it names. Where the instance is gone from there but still \
+           indexed, it is moving: answer `Error::transient`.",
 };
 
 fn moves(profile: &Profile) -> Applies {

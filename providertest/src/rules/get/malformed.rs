@@ -18,7 +18,16 @@ pub(super) const MALFORMED_ID_IS_PERMANENT: Rule = Rule {
     applies: always,
     check: Check::Case(|w| malformed(w).boxed()),
     absent: None,
-    mend: "Parse the id strictly, name included, before anything else is done with it.",
+    why: "Ids stand in a status that people can edit. A mangled one that is taken for absence makes the \
+          reconciler forget a running instance; put into a URL as it is, it may climb to another path; a \
+          panic takes the caller's task down.",
+    tested: "Draws 192 ids from the case's seed: edits of a real one, odd segments, random text, ids without \
+             end. What can never be resolved must be Permanent without a backend call, no other text may \
+             answer with the real instance, and nothing may change. An id that fails is shortened for the \
+             report.",
+    mend: "Parse with `Grammar::parse`, `Name::parse` and a strict parser for each other field (a number in \
+           its one spelling, a name as the config allows) before anything else, and turn `Malformed` into \
+           `Error::permanent`. Never index or slice the text.",
 };
 
 async fn malformed(w: &mut World) -> Checked {

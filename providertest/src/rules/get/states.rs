@@ -21,7 +21,13 @@ pub(super) const NO_ADDRESS_IS_PROVISIONING: Rule = Rule {
     applies: always,
     check: Check::Case(|w| no_address(w).boxed()),
     absent: None,
-    mend: "Report Running only together with an address that was read just now.",
+    why: "A machine runs before its lease comes, and may lose it again. A provider that goes on with the old \
+          address sends users' traffic to whoever has it now.",
+    tested: "Takes all addresses of a running instance away: get must answer Provisioning. With the address \
+             back, get must answer Running with it.",
+    mend: "Read state and address in the same get, and keep no last known address. A guest agent that does \
+           not answer yet is no error: without an address the answer is Provisioning, with a `Reason` such \
+           as NoAddress.",
 };
 
 async fn no_address(w: &mut World) -> Checked {
@@ -56,7 +62,14 @@ pub(super) const NATIVE_STATE_TABLE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| native_state_table(w).boxed()),
     absent: None,
-    mend: "Read the table in one place, in get, and correct whichever of table and backend is wrong.",
+    why: "The reconciler knows four states. A machine paused by a full disk that reads as booting is waited \
+          for in vain; a preempted one that reads so is never replaced; one that migrates and reads as \
+          stopped costs a healthy proxy.",
+    tested: "Puts a running instance in each native state of the profile's table and asks get. The state, or \
+             the class of the error, must be the table's; a table without a row is broken too.",
+    mend: "Keep the rows as `NativeState` constants, give them to the profile, and let get look states up in \
+           the same rows. Where one is red, find out whether the backend leaves that state by itself, and \
+           correct the row or the code.",
 };
 
 async fn native_state_table(w: &mut World) -> Checked {
@@ -104,7 +117,12 @@ pub(super) const UNKNOWN_STATE_IS_STOPPED: Rule = Rule {
     applies: always,
     check: Check::Case(|w| unknown_state(w).boxed()),
     absent: None,
-    mend: "End the match over native states with an arm that reports Stopped and quotes the state.",
+    why: "Backends grow states. One that counts as Running or Provisioning keeps a dead proxy for ever; one \
+          that makes get fail hides which state it was.",
+    tested: "Puts a running instance in a native state that no table lists. Get must answer Stopped, and the \
+             reason's code or sentence must name that state.",
+    mend: "End the look-up in the state table with `StateKind::Stopped` and a `Reason` that quotes the \
+           native state. Parse states as text; a closed enum fails on new ones.",
 };
 
 async fn unknown_state(w: &mut World) -> Checked {
@@ -135,7 +153,13 @@ pub(super) const REASONS_REACH_THE_CALLER: Rule = Rule {
     applies: some_reasons,
     check: Check::Case(|w| reasons_reach_the_caller(w).boxed()),
     absent: Some(|w| no_reasons(w).boxed()),
-    mend: "Put the backend's own code and text, or at least the native state, into the state's reason.",
+    why: "A proxy stays in Provisioning, and its user wants to know why. If get swallows that the image \
+          cannot be pulled, only an admin who can reach the backend finds out.",
+    tested: "For each row of the table that is marked as reasoned, an instance is put in that state: the \
+             answer must have a reason whose code is one word and whose sentence is not empty, an error must \
+             have a message. Where no row is so marked, no state may come with a reason.",
+    mend: "Build a `Reason` from the backend's own code and text in the function that makes the `State`; \
+           where there is none, use the native state's name. Mark these rows with `NativeState::reasoned`.",
 };
 
 fn some_reasons(profile: &Profile) -> Applies {

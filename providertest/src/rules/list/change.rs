@@ -25,7 +25,14 @@ pub(super) const ONE_UNREADABLE_IS_REPORTED: Rule = Rule {
     applies: one_by_one,
     check: Check::Case(|w| one_unreadable(w).boxed()),
     absent: Some(|w| none_alone(w, Alone::Unreadable).boxed()),
-    mend: "When reading one instance fails, name it in unreachable with the reason and go on.",
+    why: "One machine's metadata is broken. Passed over in silence, it becomes an orphan that nobody sees; \
+          as an error, it stops the collection of all the others.",
+    tested: "Makes one of two instances unreadable: the other must be listed, and this one be named in \
+             `unreachable` with a code, until it can be read again. Where a listing has everything in itself \
+             and the harness cannot make one unreadable, it must make as many calls for four instances as \
+             for one.",
+    mend: "When reading one row fails, push an `Unreachable` with its name and a `Reason`, and go on. Only \
+           what concerns the whole call, such as a broken connection or a missing right, ends the listing.",
 };
 
 async fn one_unreadable(w: &mut World) -> Checked {
@@ -68,7 +75,13 @@ pub(super) const VANISHING_DURING_LIST: Rule = Rule {
     applies: one_by_one,
     check: Check::Case(|w| vanishing(w).boxed()),
     absent: Some(|w| none_alone(w, Alone::Vanishing).boxed()),
-    mend: "Leave out what is proven gone when it is read, and go on.",
+    why: "On a busy backend something always goes between the list of names and the look at each. If that \
+          fails the listing, the collector never gets through a round.",
+    tested: "Three instances run, and one vanishes once the listing has seen it. The listing must succeed \
+             with the two others, and the next one be without it. Where a listing has everything in itself \
+             and the harness cannot do this, it must make as many calls for four instances as for one.",
+    mend: "Where each name is looked at by itself, take the backend's own code of absence as `None`, leave \
+           the row out and go on. A broken connection at that look is still an error.",
 };
 
 async fn vanishing(w: &mut World) -> Checked {
@@ -155,7 +168,13 @@ pub(super) const READ_ONLY: Rule = Rule {
     applies: always,
     check: Check::Case(|w| read_only(w).boxed()),
     absent: None,
-    mend: "Leave every repair and every removal to create and delete; a listing only reads.",
+    why: "The collector lists every few minutes, over everything. A listing that repairs or removes what \
+          looks odd acts on half of what it should know, and on machines that may not be ours.",
+    tested: "Puts instances in every native state, plants another installation's, and leaves parts without \
+             their instance. A listing of instances and one of leftovers may make no call that changes \
+             something, and the observer must see everything as it stood.",
+    mend: "Let `list_by_tag` and `Leftovers::list` make only calls whose kind is built with \
+           `CallKind::read`. Move removals into `Leftovers::delete`, and repairs into create.",
 };
 
 async fn read_only(w: &mut World) -> Checked {

@@ -19,7 +19,13 @@ pub(super) const IDS_ARE_DELETABLE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| ids_are_deletable(w).boxed()),
     absent: None,
-    mend: "Make the ids of create and of listings in one function.",
+    why: "The collector has nothing but the listed id. If delete does not take it, the same orphans are \
+          found at every round and never go.",
+    tested: "Makes an instance in each part of the scope, restarts the provider, and deletes each by its \
+             listed id until get is NotFound. No delete may fail or abandon it, and the observer must see \
+             none of them left.",
+    mend: "Make ids in one function over `Grammar::format` that create and listings both call, from what the \
+           row itself shows: zone, number, name. Fill nothing in from a default.",
 };
 
 async fn ids_are_deletable(w: &mut World) -> Checked {
@@ -68,7 +74,14 @@ pub(super) const UID_AND_CREATED_AT: Rule = Rule {
     applies: always,
     check: Check::Case(|w| uid_and_created_at(w).boxed()),
     absent: None,
-    mend: "Read uid and creation time from the mark or the backend's own record, never from memory or the clock.",
+    why: "By the uid the collector tells owned from orphaned, by the time it spares what is just being made. \
+          A time from memory or the clock makes every orphan newborn at each restart, and none ever goes.",
+    tested: "A while and a restart after a create, the listing must have the request's uid, create's id, and \
+             a time that lies where the instance was made. With the time spoilt on the backend, it must be \
+             listed still, with `None`.",
+    mend: "Fill `Listed` from the mark that `Ownership::of` reads and from the backend's own record, with \
+           the time parsed by `.ok()`. Ask for these fields where the backend leaves them out of listings by \
+           default.",
 };
 
 async fn uid_and_created_at(w: &mut World) -> Checked {
@@ -114,7 +127,13 @@ pub(super) const EVERY_STATE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| every_state(w).boxed()),
     absent: None,
-    mend: "Filter listings by mark alone, on the backend's side too: its default filters often leave out what stopped.",
+    why: "Many backends leave out of a listing what has stopped. Such a machine still costs its disk, and \
+          without an owner it is never found.",
+    tested: "Puts an instance in each native state of the table and in an unknown one, and begins a deletion \
+             where that can show. Each must be listed once; only in a state that the table calls an error \
+             may it be named in `unreachable` instead.",
+    mend: "Ask the backend for all states (inactive domains, ended phases, terminated machines) and choose \
+           by `Ownership::of` alone. Leave a row out only when it is proven gone.",
 };
 
 async fn every_state(w: &mut World) -> Checked {
@@ -160,5 +179,9 @@ pub(super) const NO_STATE_IN_A_LISTING: Rule = Rule {
     applies: always,
     check: Check::ByType("provider_api::Listed"),
     absent: None,
-    mend: "Ask get for the state of what was listed.",
+    why: "A listed state is old by the time the collector acts. If it could branch on it, it would delete as \
+          stopped what has started since.",
+    tested: "The compiler holds it: `Listed` has no state. A doctest that reads one must not compile, beside \
+             a twin that reads the uid and must.",
+    mend: "Ask get for the state of what was listed, and drop the states that come with the backend's rows.",
 };

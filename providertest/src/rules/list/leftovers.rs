@@ -45,7 +45,15 @@ pub(super) const LEFTOVERS_LISTED: Rule = Rule {
     applies: explicit,
     check: Check::Case(|w| listed(w).boxed()),
     absent: Some(|w| nothing_outlives(w).boxed()),
-    mend: "List what carries our mark, or our name and installation, and take away what a living instance needs.",
+    why: "An instance went by somebody's hand, and its disk stayed. If no listing shows that, it stays on \
+          the bill, and the next create of the name fails over it.",
+    tested: "Removes an instance and leaves its parts. Each part that the observer sees must be a leftover \
+             with owner and creation time, after a restart too, and another installation must see none. \
+             Where the provider removes no parts itself, a delete must leave none, and no leftover be \
+             listed.",
+    mend: "Implement `Leftovers`: list what bears our mark, or our name (`Name`, `InstallationId::short`, \
+           kind), and take away what a living instance needs. Read parts before instances, so that an \
+           instance made in between protects its own.",
 };
 
 async fn listed(w: &mut World) -> Checked {
@@ -88,7 +96,13 @@ pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
     applies: explicit,
     check: Check::Case(|w| deletable(w).boxed()),
     absent: Some(|w| nothing_outlives(w).boxed()),
-    mend: "Parse the id strictly, delete the one resource that it names if it is ours, and let its absence be success.",
+    why: "A leftover that cannot be deleted comes back at every round of the collector. One whose delete \
+          takes more along destroys the disk of a living proxy.",
+    tested: "Deletes each leftover of a removed instance by its id, twice, beside a living instance. No \
+             delete may fail, the parts must be gone, all else must stand, and no leftover be listed. Where \
+             the provider removes no parts itself, a delete must leave none, and no leftover be listed.",
+    mend: "Parse the `LeftoverId` strictly by a `Grammar`, take the owner's turn at `Gate::name`, delete the \
+           one resource that the id names, and take its absence as success.",
 };
 
 async fn deletable(w: &mut World) -> Checked {
@@ -156,7 +170,15 @@ pub(super) const LEFTOVERS_SPARE_THE_LIVING: Rule = Rule {
     applies: explicit,
     check: Check::Case(|w| spare_the_living(w).boxed()),
     absent: Some(|w| nothing_outlives(w).boxed()),
-    mend: "Look for the instance again directly before a leftover is deleted, and have the backend refuse what is in use.",
+    why: "The collector has listed leftovers; their owner comes back, and its create takes the parts up \
+          again. Deleted by the older ids, a running proxy loses its disk.",
+    tested: "No leftover may be listed beside a living instance. Another loses its instance and is created \
+             again; deletes of its former leftovers may fail or do nothing, but every part of the new one \
+             must stand, and get know both. Where the provider removes no parts itself, a delete must leave \
+             none, and no leftover be listed.",
+    mend: "In `Leftovers::delete` take the owner's turn at `Gate::name`, look directly before the call \
+           whether its instance lives or the part is used, and bind the call to the incarnation that was \
+           looked at, or have the backend refuse what is in use.",
 };
 
 async fn spare_the_living(w: &mut World) -> Checked {

@@ -24,7 +24,14 @@ pub(super) const WHOLE_SCOPE: Rule = Rule {
     applies: always,
     check: Check::Case(|w| whole_scope(w).boxed()),
     absent: None,
-    mend: "List over the same places that create can choose, not over a default one.",
+    why: "A provider that creates in three zones and lists one hides the orphans of the other two for ever, \
+          and `maxInstances` does not count what stands there. A session that sees no machines at all has \
+          filled a host with doubles.",
+    tested: "Makes an instance with each placement of the harness. Each must be listed exactly once, on \
+             whatever target it stands.",
+    mend: "List over the configured targets that create chooses from, decommissioned ones too, side by side \
+           with `join_all`. Pin what a connection would otherwise choose by its user: the session, the \
+           default zone, the namespace.",
 };
 
 async fn whole_scope(w: &mut World) -> Checked {
@@ -62,7 +69,14 @@ pub(super) const ALL_PAGES: Rule = Rule {
     applies: pages,
     check: Check::Case(|w| all_pages(w).boxed()),
     absent: Some(|w| no_pages(w).boxed()),
-    mend: "Follow the page token until the backend gives none; a page may be short or empty before that.",
+    why: "A client that ignored the page token saw the first five hundred instances only. The others are \
+          never collected and never counted, and look gone to whoever searches in the listing.",
+    tested: "Makes five instances, and serves them in pages of one, two and five. The listing must have all \
+             five, once. Where listings are declared to come without pages, the harness must be unable to \
+             serve any, and one answer must have all five.",
+    mend: "Follow the token until the backend gives none; a page may be short or empty before that. When a \
+           token goes bad, drop what was read and begin anew, a bounded number of times, and then answer the \
+           error.",
 };
 
 fn pages(profile: &Profile) -> Applies {
@@ -138,7 +152,15 @@ pub(super) const PARTIAL_AS_DECLARED: Rule = Rule {
     applies: partial,
     check: Check::Case(|w| partial_as_declared(w).boxed()),
     absent: Some(|w| no_parts(w).boxed()),
-    mend: "Turn what failed for one part into an entry of unreachable, or into the error of the whole, never into nothing.",
+    why: "One node of a cluster is off. A short list that counts as whole misleads the collector and \
+          `maxInstances`; a listing that fails as a whole where it need not stops work on every healthy \
+          node.",
+    tested: "With an instance in each part, one part after another is cut off or hangs. As the profile says, \
+             it alone must be in `unreachable` with a reason and all else be listed, or the listing be \
+             Transient, within the budget. A scope of one part that is cut off or hangs must be Transient.",
+    mend: "Read each part in a `Seam::bounded` of its own, shorter than the list's budget, and push its \
+           failure into `Listing::unreachable` with a `Reason`, or return it as the error, as `ListPartial` \
+           declares. Let none become an empty list.",
 };
 
 fn partial(profile: &Profile) -> Applies {

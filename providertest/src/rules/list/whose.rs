@@ -24,7 +24,14 @@ pub(super) const ONLY_MANAGED: Rule = Rule {
     applies: always,
     check: Check::Case(|w| only_managed(w).boxed()),
     absent: None,
-    mend: "Judge every instance by Ownership::of; do not select by one label or by the name alone.",
+    why: "The collector deletes what is listed and has no owner. A listing by a prefix or by one fixed label \
+          has an admin's own machine in it; two deployments of one tool have shared their instances that \
+          way.",
+    tested: "Plants nine instances beside one of ours: without each fact of the mark, with managed as false \
+             and as True, with an empty uid or installation, without any mark, and under a name of their \
+             own. The listing must be ours alone.",
+    mend: "Judge every row by `Ownership::of`, which takes whole marks and the exact value `true` only. A \
+           label filter on the backend may shorten the answer; it decides nothing.",
 };
 
 async fn only_managed(w: &mut World) -> Checked {
@@ -62,7 +69,13 @@ pub(super) const ONLY_THIS_INSTALLATION: Rule = Rule {
     applies: always,
     check: Check::Case(|w| only_this_installation(w).boxed()),
     absent: None,
-    mend: "Compare the installation in the mark with the context's identity, by Ownership::of.",
+    why: "Two clusters use one project. A collector that sees the other's instances finds no owner for them \
+          in its own cluster, and deletes them all.",
+    tested: "Another installation creates an instance on the same backend; one more is planted, and one \
+             whose identity begins as ours. Our listing must have ours alone, and the other's must have its \
+             own and not ours.",
+    mend: "Let `Ownership::of` compare the installation in the mark with the `Identity` of the `Context`: \
+           whole, never by a beginning or by the short form.",
 };
 
 async fn only_this_installation(w: &mut World) -> Checked {
@@ -115,7 +128,13 @@ pub(super) const INHERITED_MARK_IS_NOT_LISTED: Rule = Rule {
     applies: always,
     check: Check::Case(|w| inherited_mark(w).boxed()),
     absent: None,
-    mend: "Count a mark only where the instance's own name is Name::from_uid of the uid in it.",
+    why: "An admin clones a proxy to look into a fault. The clone has all its labels: listed, it is a second \
+          instance of one owner, and the collector deletes one of the two.",
+    tested: "Plants two copies with the whole mark of a running instance, one under a name of its own, one \
+             under the name of some other owner. The listing must have the original alone, once.",
+    mend: "Give `Ownership::of` the name that the backend shows: it counts a mark only where that is \
+           `Name::from_uid` of the mark's uid. Pass over `Ownership::Inherited`, without an entry in \
+           `unreachable`.",
 };
 
 async fn inherited_mark(w: &mut World) -> Checked {
@@ -149,7 +168,14 @@ pub(super) const PLACEHOLDER_NOT_LISTED: Rule = Rule {
     applies: placeholders,
     check: Check::Case(|w| placeholder(w, true).boxed()),
     absent: Some(|w| placeholder(w, false).boxed()),
-    mend: "List by whole marks alone; recognise a placeholder by its allocated id and lock in create and delete only.",
+    why: "A clone in progress has no mark yet, or still its template's. Listed, it looks like an orphan, and \
+          the collector deletes it under the create that is making it.",
+    tested: "Drops a create in each of its changing calls and looks at what stands. Only instances with a \
+             whole mark of ours may be listed. A declared placeholder must have been seen by the observer; \
+             where none is declared, none may be.",
+    mend: "List by `Ownership::of` alone. Let create and delete know a placeholder by its allocated number \
+           and its lock, and let `Leftovers` have those that nobody goes on with. Declare \
+           `visible_placeholder` where the backend shows one.",
 };
 
 fn placeholders(profile: &Profile) -> Applies {

@@ -34,7 +34,16 @@ pub const RULES: &[Rule] = &[Rule {
     applies: always,
     check: Check::Model(|w, plan| sequence(w, plan).boxed()),
     absent: None,
-    mend: "Replay the shrunk sequence: its last step is the one that went wrong, its first ones are what it needs.",
+    why: "Each other rule holds in a case of its own; users create, restart, delete and have hands in \
+          between. What breaks in such an order only shows in the field, as a double, an orphan, or a proxy \
+          that never goes.",
+    tested: "96 random sequences over three owners: operations with and without faults, races, restarts, \
+             removals by another hand, pauses. After each step every answer and the observer must agree with \
+             a small model; in the end everything must be created, then deleted without a trace. A sequence \
+             that fails is shrunk.",
+    mend: "Replay the shrunk sequence: its last step is the one that went wrong, its first ones are what it \
+           needs. Look for what is kept in memory, or decided before a wait, and read it from the backend \
+           instead. Mend rules of their own that are red first.",
 }];
 
 /// How many random sequences a run tries.

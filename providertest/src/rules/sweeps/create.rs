@@ -32,7 +32,16 @@ pub(super) const RULES: &[Rule] = &[
             run: |w, plan| resumes(w, plan).boxed(),
         },
         absent: None,
-        mend: "Begin every create by looking for what an earlier one left, and mark things in the call that makes them.",
+        why: "The operator is stopped in the middle of a create, or the reconciler gives up on it. What the \
+              last call did must still be found; otherwise the retry makes a second instance, or fails over \
+              its own half.",
+        tested: "A sweep: the create is dropped at every call of a dry run, and a changing call takes effect \
+                 never, at once, or after the next operation. Every instance must be marked; then creates \
+                 must end with one running instance and nothing beside it, or two rounds of the collector \
+                 must leave nothing.",
+        mend: "Begin every create by looking for what an earlier one left, and mark things in the call that \
+               makes them. Name parts after the instance, keep turns and locks in guards that go with the \
+               future, and spawn nothing that goes on.",
     },
     Rule {
         id: "create.crash-resumable",
@@ -47,7 +56,16 @@ pub(super) const RULES: &[Rule] = &[
             run: |w, plan| resumes(w, plan).boxed(),
         },
         absent: None,
-        mend: "Keep nothing in memory that a create needs to go on: read it back from the backend.",
+        why: "A process dies, or loses its lease, after the backend has made something and before the id is \
+              saved. Controllers that could not take it up again leaked that instance and made another at \
+              each restart.",
+        tested: "A sweep: the whole provider goes away at every call of a create, and a changing call takes \
+                 effect never, at once, or after the next operation. The creates of a new one must end with \
+                 one running instance under one id and nothing that it does not need; then a delete must \
+                 leave nothing.",
+        mend: "Keep nothing in memory that a create needs to go on: find the instance by its name, its parts \
+               by theirs, its number by the mark or by a hash of the name. Whether a step is done, only the \
+               backend says.",
     },
     Rule {
         id: "create.classifies-faults",
@@ -60,7 +78,16 @@ pub(super) const RULES: &[Rule] = &[
             run: |w, plan| classifies(w, plan).boxed(),
         },
         absent: None,
-        mend: "Let one classify function map codes to classes; what it does not know is Transient.",
+        why: "The reconciler acts on the class alone. A quota read as Permanent stops a proxy until somebody \
+              edits it; a missing right read as Transient was retried for forty minutes before anybody heard \
+              of it.",
+        tested: "A sweep: every call loses its answer, before, at and after its effect, and every kind of \
+                 call meets every catalogued error. A create that fails must be Transient after a lost \
+                 answer, otherwise of the catalogue's class (Transient or Permanent for what is absent); \
+                 afterwards creates must end with one running instance.",
+        mend: "Let one `classify` function map code and reason to a `FailureClass`, with Transient as its \
+               last arm, and test it against each row of the `Catalogue`. After a lost answer look at what \
+               stands, instead of guessing what the call did.",
     },
 ];
 

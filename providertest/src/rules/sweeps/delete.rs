@@ -31,7 +31,14 @@ pub(super) const RULES: &[Rule] = &[
             run: |w, plan| create::resumes(w, plan).boxed(),
         },
         absent: None,
-        mend: "Let delete remove each part by its own name, whichever of the others are there.",
+        why: "A user gives up on a proxy whose create has crashed half-way. The volume without a domain, the \
+              clone without a mark must go too; nobody else knows of them.",
+        tested: "A sweep: the provider goes away at every call of a create, and a changing call takes effect \
+                 never, at once, or late. Two rounds of the collector delete what is listed for the owner, \
+                 with its leftovers. Every instance seen must be marked, and in the end nothing may stand.",
+        mend: "Remove each part by its own name, whichever of the others are there, and let `Leftovers` list \
+               the parts and placeholders whose instance never came. Know a placeholder by the number that \
+               follows from its name and installation.",
     },
     Rule {
         id: "delete.parts-already-gone",
@@ -41,7 +48,14 @@ pub(super) const RULES: &[Rule] = &[
         applies: has_parts,
         check: Check::Sweep { plans: |w| part_plans(w).boxed(), run: |w, plan| parts_gone(w, plan).boxed() },
         absent: Some(|w| no_parts(w).boxed()),
-        mend: "Treat a part that is absent as deleted, and go on with the next.",
+        why: "Somebody has removed a disk by hand, or a crash took half away. A delete that stops at the \
+              first missing part leaves the rest on the bill, and fails in the same way at each retry.",
+        tested: "A sweep over every choice of an instance's parts, the instance itself included: these are \
+                 removed by another hand, then delete must reach NotFound with nothing left. Where secondary \
+                 resources are declared absent, a running instance may have none that the observer sees.",
+        mend: "Take an absent part as deleted and go on with the next. Compute the parts' names from the \
+               `Name` in the id, not from the instance's description, which may be gone, and refresh the \
+               backend's own list where it may be stale.",
     },
     Rule {
         id: "delete.crash-resumable",
@@ -54,7 +68,14 @@ pub(super) const RULES: &[Rule] = &[
             run: |w, plan| goes_on(w, plan).boxed(),
         },
         absent: None,
-        mend: "Delete what is found, not what an earlier call remembered; keep the mark to the last.",
+        why: "The operator restarts in the middle of a delete. If the parts can be found only through an \
+              instance that went first, or the mark went before the rest, the new process finds nothing to \
+              delete, and a disk stays.",
+        tested: "A sweep: the provider goes away at every call of a delete, and a changing call takes effect \
+                 never, at once, or after the next operation. The deletes of a new one must reach NotFound, \
+                 with nothing left.",
+        mend: "Delete what is found, not what an earlier call remembered: each step looks at the backend \
+               first. Keep the mark to the last, and derive the parts' names from the id.",
     },
     Rule {
         id: "delete.cancel-safe",
@@ -64,7 +85,14 @@ pub(super) const RULES: &[Rule] = &[
         applies: always,
         check: Check::Sweep { plans: |w| derive_all(w).boxed(), run: |w, plan| goes_on(w, plan).boxed() },
         absent: None,
-        mend: "Make every step of a delete repeatable, and answer Gone only after looking.",
+        why: "A reconcile is cancelled, or a connection breaks under a delete. If the retry answers Gone \
+              because the work was begun once, the finalizer goes while the machine stands.",
+        tested: "A sweep: every call of a delete loses its caller, or its answer before, at or after its \
+                 effect, and every kind meets every catalogued error. Gone must leave nothing, unless the \
+                 backend itself said absent; repeated deletes must reach NotFound, with nothing left.",
+        mend: "Make every step repeatable, and answer `Deleted::Gone` only after a look that shows nothing. \
+               Hold the `Turn` and every lock in guards that go with the future, and look once more when a \
+               removal says absent.",
     },
 ];
 

@@ -24,7 +24,16 @@ pub(super) const RULES: &[Rule] = &[Rule {
     applies: always,
     check: Check::Sweep { plans: |w| derive(w).boxed(), run: |w, plan| proves(w, plan).boxed() },
     absent: None,
-    mend: "Answer NotFound in one place only: where the backend's own proof of absence is read.",
+    why: "NotFound makes the reconciler forget an instance and make another. A closed connection, a missing \
+          right and the wrong node have each been read as gone: then there are two, and nobody owns the \
+          first.",
+    tested: "A sweep: every call of a get loses its answer or its caller, and every kind meets every \
+             catalogued error. NotFound counts only where the catalogue says that this proves absence; any \
+             other failure must be Transient or of the catalogue's class. Afterwards get must answer as \
+             before.",
+    mend: "Answer `GetError::NotFound` in one place only, where the backend's own code of absence is read, \
+           from the right place. All else goes through `classify`; an empty list or a broken connection \
+           proves nothing.",
 }];
 
 async fn derive(w: &mut World) -> Checked<Vec<FaultPlan>> {

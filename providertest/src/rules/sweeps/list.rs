@@ -23,7 +23,15 @@ pub(super) const RULES: &[Rule] = &[Rule {
     applies: always,
     check: Check::Sweep { plans: |w| derive(w).boxed(), run: |w, plan| whole(w, plan).boxed() },
     absent: None,
-    mend: "Let no failed call become an empty list: pass the error on, or name the part in `unreachable`.",
+    why: "The collector and `maxInstances` believe a listing. Output in an unknown form, or a table cut at a \
+          blank in a name, has been read as no machines; everything looks gone then, and is made twice.",
+    tested: "A sweep over every call of a listing in pages of one: it loses its answer or meets a catalogued \
+             error, once or each time, or loses its caller. Every instance must be listed, or something be \
+             named in `unreachable`, or the listing fail; only what the backend calls absent may be missing. \
+             Afterwards all must be listed.",
+    mend: "Let no failed call become an empty list: pass the error on with `?`, or name the part in \
+           `Listing::unreachable`. An answer that cannot be parsed, or lacks a field, is an error too: use \
+           no `unwrap_or_default` on one.",
 }];
 
 /// One instance in each place, and one more, so that every part of the scope has something to lose.

@@ -105,7 +105,14 @@ pub(super) const HINTS_ARE_NOT_TRUTH: Rule = Rule {
     applies: watched,
     check: Check::Case(|w| hints_are_not_truth(w).boxed()),
     absent: Some(|w| no_watch(w).boxed()),
-    mend: "Let get and list ask the backend; keep nothing that only a hint would make them forget.",
+    why: "Streams break and lose events. A provider that answers get from what its stream has told shows for \
+          ever an instance whose removal it missed.",
+    tested: "Removes an instance while the stream is read: a hint must come, and get be NotFound. Then \
+             breaks it unread, takes another's address and removes that one too: get and list must tell the \
+             truth all the same, and get take every id that was hinted at. Where no hints are declared, the \
+             provider must give none.",
+    mend: "Let get and list ask the backend, or a shared listing no older than `listing_max_age`. Turn \
+           events into `Hint::Changed` and into nothing else: no cache may wait for an event to be cleared.",
 };
 
 async fn hints_are_not_truth(w: &mut World) -> Checked {
@@ -157,7 +164,14 @@ pub(super) const RECONNECTS_AND_RESYNCS: Rule = Rule {
     applies: watched,
     check: Check::Case(|w| reconnects(w).boxed()),
     absent: Some(|w| no_watch(w).boxed()),
-    mend: "Say Resync after every connection but the first, before the first hint of the new one.",
+    why: "The API server restarts, and the stream comes back. What happened meanwhile is in no event; \
+          without Resync the reconciler learns of it only at its next slow round.",
+    tested: "Breaks the stream twice, with an instance removed during the first break. Each time Resync must \
+             come within two minutes; a later removal must be hinted at, by its id or by Resync. Where no \
+             hints are declared, the provider must give none.",
+    mend: "Say `Hint::Resync` after every connection but the first, before any other hint of it, and when \
+           the backend says that the stream's position is too old. After a break pause with `Seam::pause` \
+           and connect again.",
 };
 
 async fn reconnects(w: &mut World) -> Checked {
@@ -187,7 +201,15 @@ pub(super) const NEVER_ENDS: Rule = Rule {
     applies: watched,
     check: Check::Case(|w| never_ends(w).boxed()),
     absent: Some(|w| no_watch(w).boxed()),
-    mend: "Turn every failure of the connection into a pause and a new attempt.",
+    why: "A stream that has ended looks like one without news. Callers fall back to slow polling, and nobody \
+          notices until the next restart.",
+    tested: "Breaks the stream again and again, on a fake with every target cut off or hanging for ten \
+             minutes, then with refused credentials where the harness can. It must not end and not flood, \
+             and must hint at a removal once all is mended. Where no hints are declared, the provider must \
+             give none.",
+    mend: "Turn every failure of the connection, refused credentials too, into a debug line, a `Seam::pause` \
+           and a new attempt, in a `stream::unfold` that always goes on. Read the credentials anew for each \
+           attempt.",
 };
 
 async fn never_ends(w: &mut World) -> Checked {
