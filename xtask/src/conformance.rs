@@ -25,7 +25,17 @@ pub(crate) fn command(flags: &flags::Conformance) -> Outcome {
         return all(&workspace, suite_flags);
     }
     let package = package_with_suite(&workspace, provider)?;
-    run(&workspace, &package, suite_flags)
+    run(&workspace, &package, Beside::Nothing, suite_flags)
+}
+
+/// What a suite is built beside. With other packages, cargo gives their common dependencies all of their features: the
+/// same ones as every other build of the whole workspace, so that nothing is compiled twice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// It alone: the least that has to be compiled for it.
+    Nothing,
+    /// The suites of all the others.
+    Everything,
 }
 
 /// Every provider: the kit's own one, and each member called `provider-NAME`.
@@ -64,16 +74,23 @@ pub(crate) fn with_suite(workspace: &Workspace) -> Vec<Provider> {
 ///
 /// Not by `cargo test`, which would run it in the package's folder, where a report's path means another file than
 /// the one that was asked for, and would follow the suite's one sentence with three lines of its own.
-pub(crate) fn run(workspace: &Workspace, package: &str, suite_flags: &[String]) -> Outcome {
-    let suite = build(workspace, package)?;
+pub(crate) fn run(workspace: &Workspace, package: &str, beside: Beside, suite_flags: &[String]) -> Outcome {
+    let suite = build(workspace, package, beside)?;
     // The suite reads there what cargo knows it by, for the line that replays a case.
     run::hand_on(Command::new(suite).args(suite_flags).env("CARGO_PKG_NAME", package))
 }
 
 /// Builds a suite and says where it is.
-fn build(workspace: &Workspace, package: &str) -> Outcome<PathBuf> {
+pub(crate) fn build(workspace: &Workspace, package: &str, beside: Beside) -> Outcome<PathBuf> {
     let what = format!("the suite of {package}");
-    let messages = built(workspace.cargo().args(["test", "-p", package, "--test", SUITE]), &what)?;
+    let mut cargo = workspace.cargo();
+    match beside {
+        Beside::Nothing => cargo.args(["test", "-p", package, "--test", SUITE]),
+        Beside::Everything => cargo.args(["test", "--workspace", "--test", SUITE]),
+    };
+    let mut messages = built(&mut cargo, &what)?;
+    let manifest = workspace.manifest(package);
+    messages.retain(|message| message["manifest_path"].as_str() == manifest);
     executable(&messages, SUITE)
         .ok_or_else(|| Stop::cannot(format!("cargo built {what} and did not say where it is")))
 }
@@ -104,7 +121,7 @@ fn all(workspace: &Workspace, suite_flags: &[String]) -> Outcome {
     let mut worst = 0;
     for Provider { name: provider, package } in with_suite(workspace) {
         progress.say(&format!("conformance of {provider}"));
-        if let Err(stop) = run(workspace, &package, suite_flags) {
+        if let Err(stop) = run(workspace, &package, Beside::Everything, suite_flags) {
             if !stop.says.is_empty() {
                 return Err(stop);
             }

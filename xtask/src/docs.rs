@@ -4,9 +4,10 @@
 //! `<!-- generated: conformance memory --print-rule-table -->` and `<!-- end generated -->`, each alone on its line.
 
 use crate::cache::cannot_write;
+use crate::conformance::{self, Beside};
 use crate::outcome::{Outcome, Stop};
 use crate::workspace::Workspace;
-use crate::{conformance, flags, run};
+use crate::{flags, run};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -77,9 +78,8 @@ fn print(workspace: &Workspace, line: &str) -> Outcome<String> {
         return Err(Stop::failed(format!("`{line}` cannot be generated; `conformance PROVIDER FLAGS` can")));
     };
     let package = conformance::package_with_suite(workspace, provider)?;
-    let mut command = workspace.cargo();
-    command.args(["test", "--quiet", "--locked", "-p", &package, "--test", conformance::SUITE, "--"]);
-    run::read(command.args(flags))
+    let suite = conformance::build(workspace, &package, Beside::Everything)?;
+    run::read(Command::new(suite).args(flags))
 }
 
 #[cfg(test)]

@@ -200,7 +200,9 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> std::io::Result<()> {
 /// Lays the code out anew: with another name, lines have another length. Without rustfmt it is right all the same.
 fn format(folder: &Path) {
     let mut rustfmt = Command::new("rustfmt");
-    rustfmt.args(["--quiet", "--edition", "2024", "src/lib.rs", "tests/conformance.rs", "tests/tls.rs"]).current_dir(folder);
+    rustfmt
+        .args(["--quiet", "--edition", "2024", "src/lib.rs", "tests/conformance.rs", "tests/tls.rs"])
+        .current_dir(folder);
     let _ = rustfmt.status();
 }
 

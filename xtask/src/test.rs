@@ -1,10 +1,11 @@
 //! `xtask test`: everything CI runs that this machine can run, and a plain list of what ran and what did not.
 
+use crate::conformance::{self, Beside};
 use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress, elapsed};
 use crate::setup::{self, Need};
 use crate::workspace::Workspace;
-use crate::{conformance, docs, e2e, flags, new_provider, tidy};
+use crate::{docs, e2e, flags, new_provider, tidy};
 use std::collections::BTreeSet;
 use std::env;
 use std::time::{Duration, Instant};
@@ -70,7 +71,7 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
         let suite = |flags: &'static [&'static str]| {
             let (package, flags) =
                 (package.clone(), flags.iter().map(|&flag| flag.to_owned()).collect::<Vec<_>>());
-            move |workspace: &Workspace| conformance::run(workspace, &package, &flags)
+            move |workspace: &Workspace| conformance::run(workspace, &package, Beside::Everything, &flags)
         };
         steps.push(step(&format!("conformance-{name}"), suite(&[])));
         if name == "memory" {

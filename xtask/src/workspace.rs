@@ -44,6 +44,13 @@ impl Workspace {
         self.member_ids().filter_map(|id| self.package(id)).map(|package| text(&package["name"])).collect()
     }
 
+    /// The path of the manifest of one of our own packages.
+    pub(crate) fn manifest(&self, package: &str) -> Option<&str> {
+        let found =
+            self.member_ids().filter_map(|id| self.package(id)).find(|found| text(&found["name"]) == package);
+        found.and_then(|found| found["manifest_path"].as_str())
+    }
+
     /// True if `package` is ours and has such a target.
     pub(crate) fn has(&self, package: &str, kind: Kind, target: &str) -> bool {
         self.targets(package, kind).any(|name| name == target)
