@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The files of a template, by path.
 type Files = &'static [(&'static str, &'static str)];
@@ -89,7 +89,7 @@ fn make_here(workspace: &Workspace, spelling: &Spelling) -> Outcome {
     let folder = workspace.root.join(&place);
     write(&folder, &rendered(spelling))?;
     // What a provider links stands in the lock file already; only the new crate is to be entered.
-    run::read(workspace.cargo().args(["metadata", "--format-version=1", "--offline"])).map_err(|stop| {
+    run::read(workspace.cargo().args(["update", "--workspace", "--offline", "--quiet"])).map_err(|stop| {
         Stop::cannot(format!(
             "{place} is made, and Cargo.lock could not be brought up to date: {}",
             stop.says
@@ -108,9 +108,13 @@ fn make_at(workspace: &Workspace, spelling: &Spelling, folder: &Path, version: O
         Some(version) => format!("{name} = {version:?}"),
         None => format!("{name} = {{ path = {:?} }}", workspace.root.join(name)),
     };
-    for (path, text) in &mut files {
-        if path == "Cargo.toml" {
-            *text = standalone(text, kit);
+    for (_, text) in files.iter_mut().filter(|(path, _)| path == "Cargo.toml") {
+        *text = standalone(text, kit);
+        if version.is_none() {
+            // A checkout's crates may change like one's own, and are built as those are.
+            for name in KIT {
+                *text += &format!("\n[profile.dev.package.{name}]\nopt-level = 0\n");
+            }
         }
     }
     let mut add = |path: &str, text: &str| files.push((path.to_owned(), text.to_owned()));
@@ -200,10 +204,8 @@ fn write_all(folder: &Path, files: &[(String, String)]) -> std::io::Result<()> {
 /// Lays the code out anew: with another name, lines have another length. Without rustfmt it is right all the same.
 fn format(folder: &Path) {
     let mut rustfmt = Command::new("rustfmt");
-    rustfmt
-        .args(["--quiet", "--edition", "2024", "src/lib.rs", "tests/conformance.rs", "tests/tls.rs"])
-        .current_dir(folder);
-    let _ = rustfmt.status();
+    rustfmt.args(["--quiet", "--edition", "2024", "src/lib.rs", "tests/conformance.rs", "tests/tls.rs"]);
+    let _ = rustfmt.current_dir(folder).stderr(Stdio::null()).status();
 }
 
 /// The ways in which a provider's name is spelt.

@@ -32,8 +32,19 @@ pub(crate) fn elapsed(time: Duration) -> String {
 }
 
 /// The cargo that runs us, so that a pinned toolchain stays the same.
+///
+/// What that cargo told us about our own package goes no further: build scripts that read such a variable, ring's for
+/// one, would be run anew whenever a command is given by `cargo xtask` after one that was not, and all above them built.
 pub(crate) fn cargo() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_of_a_package)) {
+        cargo.env_remove(name);
+    }
+    cargo
+}
+
+fn is_of_a_package(variable: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| variable.starts_with(start))
 }
 
 /// A command as a person would type it.
@@ -138,6 +149,17 @@ mod tests {
         let stop = hand_on(Command::new("sh").args(["-c", "exit 3"])).unwrap_err();
         assert_eq!((stop.code, stop.says.as_str()), (3, ""));
         assert!(hand_on(&mut Command::new("true")).is_ok());
+    }
+
+    #[test]
+    fn what_is_said_of_this_package_is_not_handed_on() {
+        let removed: Vec<_> = cargo()
+            .get_envs()
+            .filter(|(_, value)| value.is_none())
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        assert!(removed.iter().any(|name| name == "CARGO_PKG_NAME"), "{removed:?}");
+        assert!(!is_of_a_package("CARGO_TARGET_DIR") && !is_of_a_package("CARGO_HOME"));
     }
 
     #[test]

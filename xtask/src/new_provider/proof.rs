@@ -1,5 +1,6 @@
 //! The proof that the template holds: as it is made, its crate compiles without a warning and runs the whole suite, whose
-//! red rules name the files to write; with what an author would write, it is conformant.
+//! red rules name the file to write. What an author would write is put in operation by operation; each time the red rules
+//! are fewer and name the next file, and in the end the crate is conformant.
 
 use super::{Files, Spelling, make_at, write_all};
 use crate::conformance::{self, SUITE};
@@ -11,15 +12,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What an author would write for the template's backend, in the place of what the template leaves.
-const FILLED: Files = files![
-    "filled":
-    "src/create.rs",
-    "src/delete.rs",
-    "src/get.rs",
-    "src/list.rs",
-    "tests/harness/fake.rs",
+/// What an author would write for the template's backend in the place of what the template leaves, in the order in which
+/// the red rules ask for it.
+const FILLED: [Files; 4] = [
+    files!["filled": "src/create.rs", "tests/harness/fake.rs"],
+    files!["filled": "src/get.rs"],
+    files!["filled": "src/delete.rs"],
+    files!["filled": "src/list.rs"],
 ];
+/// What a file says that is still to be written, when it is called.
+const UNWRITTEN: &str = "is not written yet: write it in ";
 
 /// How many lines an author may have to write until the crate is conformant.
 const MOST_LINES: usize = 600;
@@ -28,22 +30,12 @@ const TLS: &str = "tls";
 /// The verdict of a suite without a red rule.
 const CONFORMANT: &str = "conformant";
 
-/// Makes a crate, runs its suite, fills it, and runs it again.
+/// Makes a crate, and runs its suite before and after each file that is filled.
 pub(crate) fn step(workspace: &Workspace) -> Outcome {
     let sample = Sample::make(workspace)?;
-    let fresh = sample.judge()?;
-    let red = red(&fresh);
-    if red.is_empty() {
-        return Err(Stop::failed("a fresh crate has no red rule, and nothing of it is written"));
-    }
-    for file in FILLED.iter().map(|(path, _)| *path) {
-        if !red.iter().any(|rule| rule.to_string().contains(file)) {
-            return Err(Stop::failed(format!(
-                "no red rule of a fresh crate says that {file} is to be written"
-            )));
-        }
-    }
-    let silent: Vec<_> = red.iter().filter(|rule| !rule.to_string().contains("not written yet")).collect();
+    let mut report = sample.judge(&[])?;
+    let silent: Vec<_> =
+        red(&report).into_iter().filter(|rule| !rule.to_string().contains(UNWRITTEN)).collect();
     if let Some(rule) = silent.first() {
         return Err(Stop::failed(format!(
             "{} red rules of a fresh crate do not say what to write: {} says {}",
@@ -52,13 +44,28 @@ pub(crate) fn step(workspace: &Workspace) -> Outcome {
             rule["reason"]
         )));
     }
-    println!("a fresh crate: {} red rules, and each says what is to be written where", red.len());
-    let lines = sample.fill()?;
-    let filled = sample.judge()?;
-    if filled["verdict"]["is"] != CONFORMANT {
-        return Err(Stop::failed(format!("with what is to be written, the crate is {}", filled["verdict"])));
+    let mut lines = 0;
+    for (at, files) in FILLED.iter().enumerate() {
+        let (path, _) = files[0];
+        let red = red(&report);
+        let naming =
+            red.iter().filter(|rule| rule.to_string().contains(&format!("{UNWRITTEN}{path}"))).count();
+        println!("{:>3} red rules, of which {naming} say that {path} is to be written", red.len());
+        if naming == 0 {
+            return Err(Stop::failed(format!("{path} is to be written next, and no red rule says so")));
+        }
+        let before = red.len();
+        lines += sample.fill(at)?;
+        let tests: &[_] = if at + 1 == FILLED.len() { &["--lib", "--test", TLS] } else { &[] };
+        report = sample.judge(tests)?;
+        if self::red(&report).len() >= before {
+            return Err(Stop::failed(format!("with {path} written, no fewer rules are red than before")));
+        }
     }
-    println!("with {lines} lines in {} files beyond the generated ones: conformant", FILLED.len());
+    if report["verdict"]["is"] != CONFORMANT {
+        return Err(Stop::failed(format!("with what is to be written, the crate is {}", report["verdict"])));
+    }
+    println!("with {lines} lines beyond the generated ones: conformant");
     if lines >= MOST_LINES {
         return Err(Stop::failed(format!("that is more than {MOST_LINES} lines of an author's own")));
     }
@@ -85,28 +92,31 @@ impl<'w> Sample<'w> {
         }
         let spelling = Spelling::of("sample")?;
         make_at(workspace, &spelling, &folder, None)?;
-        Ok(Self { workspace, spelling, folder })
+        let sample = Self { workspace, spelling, folder };
+        // Of its own code no warning is let pass.
+        let manifest = sample.read("Cargo.toml")?;
+        let strict =
+            manifest.replace("[workspace.lints.rust]\n", "[workspace.lints.rust]\nwarnings = \"deny\"\n");
+        sample.write(&[("Cargo.toml".to_owned(), strict)])?;
+        Ok(sample)
     }
 
-    /// Builds its tests without a warning, runs those of the crate, and returns the report of its suite.
-    fn judge(&self) -> Outcome<Value> {
+    /// Builds its suite and these tests, runs the tests, and returns the report of the suite.
+    fn judge(&self, tests: &[&str]) -> Outcome<Value> {
         let package = self.spelling.package();
         let mut cargo = run::cargo();
-        cargo.args(["test", "--offline", "--lib", "--test", SUITE, "--test", TLS]);
+        cargo.args(["test", "--offline", "--test", SUITE]).args(tests);
         cargo.current_dir(&self.folder).env("CARGO_TARGET_DIR", &self.workspace.target);
         let messages = conformance::built(&mut cargo, &package)?;
-        let warned = messages.iter().filter(|message| message["reason"] == "compiler-message");
-        // Of the kit too, which is no member there; but of its own code there must be none.
-        if warned.filter(|message| message["message"]["level"] == "warning").count() > 0 {
-            return Err(Stop::failed(format!("{package} does not compile without a warning")));
-        }
         let found = |target: &str| {
             conformance::executable(&messages, target).ok_or_else(|| {
                 Stop::cannot(format!("cargo built {package} and did not say where {target} is"))
             })
         };
-        for own in [&*package.replace('-', "_"), TLS] {
-            run::read(Command::new(found(own)?).arg("--quiet").current_dir(&self.folder))?;
+        if !tests.is_empty() {
+            for own in [&*package.replace('-', "_"), TLS] {
+                run::check(Command::new(found(own)?).arg("--quiet").current_dir(&self.folder))?;
+            }
         }
         self.report(&found(SUITE)?)
     }
@@ -135,25 +145,37 @@ impl<'w> Sample<'w> {
         Ok(report)
     }
 
-    /// Writes what an author would write, and says how many lines the template did not have.
-    fn fill(&self) -> Outcome<usize> {
+    /// Writes what an author would write next, and says how many lines the template did not have.
+    fn fill(&self, at: usize) -> Outcome<usize> {
         let mut lines = 0;
         let mut files = Vec::new();
-        for (path, text) in FILLED {
+        for (path, text) in FILLED[at] {
             let text = self.spelling.put(text);
-            let path_here = self.folder.join(path);
-            let before =
-                fs::read_to_string(&path_here).map_err(|error| cannot("read", &path_here, &error))?;
-            lines += added(&before, &text);
+            lines += added(&self.read(path)?, &text);
             files.push(((*path).to_owned(), text));
         }
-        let library = self.folder.join("src/lib.rs");
-        let text = fs::read_to_string(&library).map_err(|error| cannot("read", &library, &error))?;
-        // Once all is written, the compiler asks for that.
-        let kept = text.lines().filter(|line| !line.starts_with("#![expect(dead_code"));
-        files.push(("src/lib.rs".to_owned(), kept.map(|line| format!("{line}\n")).collect()));
-        write_all(&self.folder, &files).map_err(|error| cannot("write", &self.folder, &error))?;
+        if at + 1 == FILLED.len() {
+            // Once all is written, the compiler asks for these two.
+            let library = self.read("src/lib.rs")?;
+            let kept = library.lines().filter(|line| !line.starts_with("#![expect(dead_code"));
+            files.push(("src/lib.rs".to_owned(), kept.map(|line| format!("{line}\n")).collect()));
+            let errors = self.read("src/error.rs")?;
+            let (before, after) =
+                errors.split_once("/// The answer of an operation that is still").unwrap_or_default();
+            let after = after.split_once("\n}\n\n").map_or("", |(_, after)| after);
+            files.push(("src/error.rs".to_owned(), format!("{before}{after}")));
+        }
+        self.write(&files)?;
         Ok(lines)
+    }
+
+    fn read(&self, path: &str) -> Outcome<String> {
+        let path = self.folder.join(path);
+        fs::read_to_string(&path).map_err(|error| cannot("read", &path, &error))
+    }
+
+    fn write(&self, files: &[(String, String)]) -> Outcome {
+        write_all(&self.folder, files).map_err(|error| cannot("write", &self.folder, &error))
     }
 }
 
@@ -194,7 +216,7 @@ mod tests {
 
     #[test]
     fn every_file_that_is_filled_is_one_of_the_template() {
-        for (path, text) in FILLED {
+        for (path, text) in FILLED.into_iter().flatten() {
             let (_, template) = super::super::TEMPLATE.iter().find(|(known, _)| known == path).unwrap();
             assert!(added(template, text) > 0, "{path}");
             assert!(template.contains("// TO WRITE"), "{path}");

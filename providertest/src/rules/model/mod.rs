@@ -115,7 +115,7 @@ impl Play<'_> {
                 }
                 self.model.created(who, Ok(()), cut)
             }
-            Some(Err(error)) => self.model.created(who, Err(error.class()), cut),
+            Some(Err(error)) => self.model.created(who, Err(&error), cut),
             None => {
                 self.model.unsure(who);
                 Ok(())

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provider_api::{Class, Deleted, FailureClass, StateKind};
+use provider_api::{Class, Deleted, Error, FailureClass, StateKind};
 
 use crate::{broken, hold, rule::Checked};
 
@@ -48,14 +48,14 @@ impl Model {
     }
 
     /// A create ended; `cut` says that a fault met it.
-    pub(super) fn created(&mut self, who: Who, answer: Result<(), FailureClass>, cut: bool) -> Checked {
-        match (answer, self.of(who)) {
+    pub(super) fn created(&mut self, who: Who, answer: Result<(), &Error>, cut: bool) -> Checked {
+        match (answer.map_err(|error| (error.class(), error)), self.of(who)) {
             (Ok(()), _) => self.set(who, Belief::Exists),
             (Err(_), _) if cut => self.unsure(who),
             // What is being deleted, or half there, may stand in the way for a while.
-            (Err(FailureClass::Transient), Belief::Leaving | Belief::Unsure) => self.unsure(who),
-            (Err(class), belief) => {
-                broken!("create of owner {who} answered {class:?} though it was {belief:?}")
+            (Err((FailureClass::Transient, _)), Belief::Leaving | Belief::Unsure) => self.unsure(who),
+            (Err((class, error)), belief) => {
+                broken!("create of owner {who} answered {class:?} though it was {belief:?}: {error}")
             }
         }
         Ok(())

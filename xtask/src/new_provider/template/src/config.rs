@@ -150,10 +150,14 @@ mod tests {
         let mut registry = Registry::default();
         crate::register(&mut registry);
         let identity = Identity::new(InstallationId::parse("test").unwrap());
-        registry.load(yaml, |_| {}, |name| {
-            let (clock, spawner) = (Arc::new(SystemClock::default()), Arc::new(TokioSpawner));
-            Context::new(name.clone(), identity.clone(), clock, spawner)
-        })
+        registry.load(
+            yaml,
+            |_| {},
+            |name| {
+                let (clock, spawner) = (Arc::new(SystemClock::default()), Arc::new(TokioSpawner));
+                Context::new(name.clone(), identity.clone(), clock, spawner)
+            },
+        )
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
-use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, LeftBehind, Scrubber, reasons};
+use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, reasons};
 use serde::Deserialize;
 
 /// What operations branch on.
@@ -64,9 +64,7 @@ impl Refused {
         let cause = error.scrubbed(kind, scrubber);
         let text = format!("{} in zone {zone} failed: {cause}", kind.name);
         let (meaning, error) = match error {
-            CallError::Overlong(_) => {
-                (Meaning::Overlong, Error::transient(text).coded(reasons::TIMEOUT))
-            }
+            CallError::Overlong(_) => (Meaning::Overlong, Error::transient(text).coded(reasons::TIMEOUT)),
             CallError::Backend(ApiError::Unreachable(_)) => {
                 (Meaning::Unreachable, Error::transient(text).coded(reasons::UNREACHABLE))
             }
@@ -110,7 +108,7 @@ pub(crate) fn tolerate<T>(result: Result<T, Refused>, tolerated: &[Meaning]) -> 
 pub(crate) fn unwritten(operation: &str, file: &str) -> Error {
     Error::permanent(format!("{operation} is not written yet: write it in {file}"))
         .coded("NotWritten")
-        .leaving(LeftBehind::Nothing)
+        .leaving(provider_api::LeftBehind::Nothing)
 }
 
 /// Why a call to the API gave no result.
@@ -174,15 +172,21 @@ impl ApiError {
         let mut texts: Vec<String> = Vec::new();
         let mut link = Some(error);
         while let Some(cause) = link {
-            let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-            let tls = inner.map_or_else(|| cause.downcast_ref(), |inner| inner.downcast_ref());
-            if let Some(tls @ rustls::Error::InvalidCertificate(_)) = tls {
+            if let Some(tls @ rustls::Error::InvalidCertificate(_)) = within(cause).downcast_ref() {
                 return Self::Certificate(tls.to_string());
             }
             texts.push(cause.to_string());
             link = cause.source();
         }
         Self::Unreachable(texts.join(": "))
+    }
+}
+
+/// What an I/O error wraps, however often: its `source` passes over that.
+fn within<'e>(error: &'e (dyn StdError + 'static)) -> &'e (dyn StdError + 'static) {
+    match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        Some(inner) => within(inner),
+        None => error,
     }
 }
 

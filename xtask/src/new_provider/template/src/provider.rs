@@ -100,7 +100,8 @@ impl Provider for Newcloud {
         let work = async {
             let machine = MachineId::parse(id)?;
             if self.config.zone(&machine.zone).is_none() {
-                let text = format!("zone {} is not configured, so nothing can be said about it", machine.zone);
+                let text =
+                    format!("zone {} is not configured, so nothing can be said about it", machine.zone);
                 return Err(Error::permanent(text).leaving(LeftBehind::Unknown));
             }
             self.get_machine(&machine).await
@@ -114,7 +115,9 @@ impl Provider for Newcloud {
             if self.config.zone(&machine.zone).is_none() {
                 // delete.abandoned-is-said
                 let MachineId { zone, name } = machine;
-                return Ok(Deleted::Abandoned(format!("machine {name} in zone {zone}, which is not configured")));
+                return Ok(Deleted::Abandoned(format!(
+                    "machine {name} in zone {zone}, which is not configured"
+                )));
             }
             let _turn = self.gate.name(machine.name.as_str()).await;
             self.delete_machine(&machine).await

@@ -45,7 +45,8 @@ pub(crate) fn kind(status: &str) -> StateKind {
 /// Why it is in that state, in the backend's own words where it has some (`get.reasons-reach-the-caller`).
 pub(crate) fn reason(machine: &Machine) -> Option<Reason> {
     let said = row(&machine.status).is_none_or(|row| row.reasoned);
-    let text = || machine.status_reason.clone().unwrap_or_else(|| format!("its status is {}", machine.status));
+    let text =
+        || machine.status_reason.clone().unwrap_or_else(|| format!("its status is {}", machine.status));
     said.then(|| Reason::new(camel_case(&machine.status), text()))
 }
 

@@ -42,9 +42,11 @@ fn a_certificate_is_good_when_the_ca_file_vouches_for_it() {
             token.display()
         );
         let identity = Identity::new(InstallationId::parse("test").unwrap());
-        let providers = registry.load(&yaml, |_| {}, |name| {
-            Context::new(name.clone(), identity.clone(), clock.clone(), Arc::new(TokioSpawner))
-        });
+        let providers = registry.load(
+            &yaml,
+            |_| {},
+            |name| Context::new(name.clone(), identity.clone(), clock.clone(), Arc::new(TokioSpawner)),
+        );
         let (_, entry) = providers.as_ref().unwrap().iter().next().unwrap();
         let checker = entry.built.checker.clone().unwrap();
         let check = || async {

@@ -1,7 +1,7 @@
 //! The fake: what the API answers, byte for byte, below the provider's own client. It shares no types with the client,
 //! writes its bodies by hand and refuses what makes no sense; instances, time, quota, pages and rights are the kit's
 //! store.
-#![expect(dead_code, reason = "for the routes that are still to be written; then the compiler asks to remove this line")]
+#![expect(dead_code, reason = "for routes that are still to be written; then the compiler asks to remove it")]
 
 use provider_api::NativeError;
 use providertest::fake::{
