@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures::FutureExt;
 use provider_api::{Clock, Spawner, SystemClock, TokioSpawner};
 
 use super::Options;
@@ -27,6 +28,8 @@ use crate::{
 
 /// A case on a real backend may take its time.
 const REAL_WATCHDOG: Duration = Duration::from_secs(1_800);
+/// And then there is this much for what it has left there to be looked at and removed.
+const REAL_AFTERMATH: Duration = Duration::from_secs(300);
 
 /// How many smaller sequences are tried for one that breaks a rule.
 const SHRINKS: usize = 300;
@@ -146,7 +149,10 @@ fn once(
     let mode = if matches!(kind, Kind::Absent(_)) { Mode::Absent } else { Mode::Present };
     let case = case(options, setup, rule, kind);
     let ledger = case.wire.ledger().clone();
-    let limit = if options.backend == BackendKind::Real { REAL_WATCHDOG } else { options.watchdog };
+    let limit = match options.backend {
+        BackendKind::Real => REAL_WATCHDOG + REAL_AFTERMATH,
+        BackendKind::Fake => options.watchdog,
+    };
     let body = async {
         match tokio::time::timeout(limit, play(harness, options, setup, rule, kind, case, looking)).await {
             Ok(outcome) => outcome,
@@ -155,8 +161,7 @@ fn once(
             }
         }
     };
-    let panicked = || PANIC.with_borrow_mut(Option::take);
-    panicked();
+    last_panic();
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(body)));
     // Held closures must not keep the thread.
     runtime.shutdown_background();
@@ -165,11 +170,8 @@ fn once(
             Evidence { replay: replay(options, setup, rule, kind), mend: rule.mend, ..Evidence::default() };
         Outcome { evidence: Some(evidence), ..Outcome::of(Err(stop)) }
     };
-    let mut outcome = match (outcome, panicked()) {
-        (Err(_), text) => {
-            let text = text.unwrap_or_else(|| "somewhere".into());
-            ended(Stop::Broken(format!("it panicked {text}")))
-        }
+    let mut outcome = match (outcome, last_panic()) {
+        (Err(_), text) => ended(panicked(text)),
         // Its executor swallowed it: whoever waited for the task saw an answer lost, and took that for one of the world's.
         (Ok(outcome), Some(text)) if !outcome.is_red() => {
             ended(Stop::Error(format!("a task of the fake or of the provider panicked {text}")))
@@ -257,20 +259,14 @@ async fn play(
         Ok(world) => world,
         Err(stop) => return Outcome::of(Err(stop)),
     };
-    let mut plans = Vec::new();
-    let result = match (kind, rule.check) {
-        (Kind::Absent(check), _) => check(&mut world).await,
-        (Kind::Plans, Check::Sweep { plans: derive, .. }) => {
-            derive(&mut world).await.map(|derived| plans = derived)
-        }
-        (Kind::Planned(_, plan), Check::Sweep { run, .. }) => run(&mut world, plan).await,
-        (Kind::Planned(_, plan), Check::Model(run)) => run(&mut world, plan).await,
-        (_, Check::Case(check) | Check::Decorated(check)) => check(&mut world).await,
-        (_, Check::Sweep { .. } | Check::Model(_) | Check::ByType(_)) => {
-            Err(Stop::Error("the rule has no such case".into()))
-        }
+    let checked = match options.backend {
+        BackendKind::Fake => check(&mut world, rule, kind).await,
+        BackendKind::Real => to_its_end(check(&mut world, rule, kind)).await,
     };
-    let result = result.and_then(|()| judge(&world, kind, &plans));
+    let (result, plans) = match checked {
+        Ok(plans) => (judge(&world, kind, &plans), plans),
+        Err(stop) => (Err(stop), Vec::new()),
+    };
     let evidence = match &result {
         Err(Stop::Broken(_) | Stop::Error(_)) => Some(evidence(&world, options, setup, rule, kind).await),
         _ => None,
@@ -279,8 +275,44 @@ async fn play(
         BackendKind::Real => world.backend().clean().await,
         BackendKind::Fake => Ok(()),
     };
-    let result = result.and_then(|()| Ok(cleaned?));
+    // Only a broken rule is worse news than a backend that was left with something on it.
+    let result = match (result, cleaned) {
+        (Ok(()) | Err(Stop::Blocked(_)), Err(error)) => Err(error.into()),
+        (result, _) => result,
+    };
     Outcome { plans, backend_calls: world.wire().call_count(), evidence, ..Outcome::of(result) }
+}
+
+/// Runs the code of a rule; what a sweep's dry run derives is the answer.
+async fn check(world: &mut World, rule: &Rule, kind: &Kind) -> Checked<Vec<FaultPlan>> {
+    match (kind, rule.check) {
+        (Kind::Plans, Check::Sweep { plans, .. }) => return plans(world).await,
+        (Kind::Absent(check), _) => check(world).await,
+        (Kind::Planned(_, plan), Check::Sweep { run, .. } | Check::Model(run)) => run(world, plan).await,
+        (_, Check::Case(check) | Check::Decorated(check)) => check(world).await,
+        (_, Check::Sweep { .. } | Check::Model(_) | Check::ByType(_)) => {
+            Err(Stop::Error("the rule has no such case".into()))
+        }
+    }?;
+    Ok(Vec::new())
+}
+
+/// Whatever becomes of a check, a panic or no end at all, the real backend is to be cleaned after it.
+async fn to_its_end<T>(check: impl Future<Output = Checked<T>>) -> Checked<T> {
+    match tokio::time::timeout(REAL_WATCHDOG, AssertUnwindSafe(check).catch_unwind()).await {
+        Ok(Ok(checked)) => checked,
+        Ok(Err(_)) => Err(panicked(last_panic())),
+        Err(_) => Err(Stop::Error(format!("the case did not end within {REAL_WATCHDOG:?}"))),
+    }
+}
+
+/// Where somebody panicked on this thread since this was last asked.
+fn last_panic() -> Option<String> {
+    PANIC.with_borrow_mut(Option::take)
+}
+
+fn panicked(text: Option<String>) -> Stop {
+    Stop::Broken(format!("it panicked {}", text.as_deref().unwrap_or("somewhere")))
 }
 
 /// The kit judges the harness too: what passed only because nothing happened is no pass.
