@@ -10,7 +10,7 @@ use super::verbs::{calls_of_a_create, meets, native_errors};
 use crate::{
     capture,
     faults::{Answer, Call},
-    rule::{Caller, Check, Checked, Level, Rule, always},
+    rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     rules::secrets::{Needle, search, search_error, search_logs},
     world::World,
 };
@@ -39,13 +39,17 @@ async fn hides_secrets(w: &mut World) -> Checked {
     let needles = PARTS.map(|part| Needle::new(word(part, ""), &word(part, "")));
     let lived = live(w, &needles).await;
     let captured = capture::take();
-    lived?;
+    // What a harness could not do leaves what was done to be judged.
+    if !matches!(lived, Err(Stop::Blocked(_))) {
+        lived.clone()?;
+    }
     search_logs(&captured, &needles)?;
     let mut registry = Registry::default();
     w.metrics().register(&mut registry);
     let mut text = String::new();
     encode(&mut text, &registry).expect("a string takes everything");
-    search("the metrics", &text, &needles)
+    search("the metrics", &text, &needles)?;
+    lived
 }
 
 /// A whole life, then every error that a call with a payload can be answered with.
