@@ -12,6 +12,7 @@ pub mod faults;
 pub mod harness;
 pub mod ledger;
 pub mod look;
+pub mod looks;
 pub mod memory;
 pub mod report;
 pub mod rule;

@@ -4,7 +4,8 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use provider_api::{
-    CreateRequest, GetError, Identity, InstallationId, Instance, Mark, ProviderId, Timestamp, Uid,
+    CallKind, CreateRequest, GetError, Identity, InstallationId, Instance, Mark, ProviderId, Timestamp, Uid,
+    reasons,
 };
 
 use crate::{
@@ -12,6 +13,7 @@ use crate::{
     harness::{Planted, Thing, ThingKind},
     hold,
     rule::{Checked, Stop},
+    wire::Condition,
     world::{Tweaks, World},
 };
 
@@ -23,6 +25,7 @@ const SKEW: Duration = Duration::from_secs(300);
 pub struct Moment {
     wire: usize,
     seam: u64,
+    changing: u64,
 }
 
 impl World {
@@ -32,6 +35,27 @@ impl World {
     /// Blocked on a real backend.
     pub fn only_on_a_fake(&self, power: &str) -> Checked {
         if self.is_fake() { Ok(()) } else { Err(Stop::Blocked(format!("a real backend cannot {power}"))) }
+    }
+
+    /// Cuts targets off, lets them hang, or mends them with `None`. On a real backend that is one target the hand does
+    /// it, where it can provoke the reason that a check then gives.
+    ///
+    /// # Errors
+    /// Blocked where the harness cannot do it.
+    pub async fn condition(&self, targets: &[String], condition: Option<Condition>) -> Checked {
+        if self.is_fake() {
+            targets.iter().for_each(|target| self.wire().set_condition(target, condition));
+            return Ok(());
+        }
+        let (reason, power) = match condition {
+            None => return Ok(self.hand().set_check_fault(None).await?),
+            Some(Condition::Cut) => (reasons::UNREACHABLE, "cut off"),
+            Some(Condition::Hangs) => (reasons::TIMEOUT, "let hang"),
+        };
+        if self.backend().targets().len() != 1 || !self.hand().check_faults().contains(&reason) {
+            return Err(Stop::Blocked(format!("a real backend cannot be {power} by this harness")));
+        }
+        Ok(self.hand().set_check_fault(Some(reason)).await?)
     }
 
     /// Lets what somebody else did come to show: as long as an answer of `get` may be old, and the backend late.
@@ -164,9 +188,10 @@ impl World {
 
     /// The count of calls now.
     pub fn moment(&self) -> Moment {
-        let counts = self.profile().calls.iter();
-        let seam = counts.map(|kind| self.metrics().calls(&self.context().name, kind.name)).sum();
-        Moment { wire: self.wire().call_count(), seam }
+        let count = |kind: &CallKind| self.metrics().calls(&self.context().name, kind.name);
+        let kinds = &self.profile().calls;
+        let changing = kinds.iter().filter(|kind| kind.mutates).map(count).sum();
+        Moment { wire: self.wire().call_count(), seam: kinds.iter().map(count).sum(), changing }
     }
 
     /// How many backend calls were made since: what the seam counted, or what reached the wire where that is more.
@@ -176,6 +201,15 @@ impl World {
         let on_wire: BTreeSet<_> =
             calls.iter().skip(since.wire).filter_map(|call| call.seam.map(|(id, _)| id)).collect();
         counted.max(on_wire.len() as u64)
+    }
+
+    /// How many calls were made since that change something: what reached the wire, or on a real backend, whose wire
+    /// nobody sees, what the seam counted.
+    pub fn changes(&self, since: Moment) -> u64 {
+        if self.is_fake() {
+            return self.calls().iter().skip(since.wire).filter(|call| call.mutates).count() as u64;
+        }
+        self.moment().changing.saturating_sub(since.changing)
     }
 
     // --- what an answer says

@@ -72,8 +72,10 @@ impl World {
             return self.picture().await;
         }
         let mut before = self.picture().await?;
-        for _ in 0..60 {
-            self.pass(Duration::from_secs(5)).await;
+        // What a real backend does by itself shows within its declared settling, or a moment.
+        let moment = self.profile().settle.max(Duration::from_secs(1));
+        for _ in 0..300 {
+            self.pass(moment).await;
             let now = self.picture().await?;
             if now == before {
                 return Ok(now);

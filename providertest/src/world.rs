@@ -25,11 +25,17 @@ use crate::{
     drive::{self, Ended},
     faults::{Call, Fault},
     harness::{Backend, Case, Hand, Setup, Shape, Thing, ThingKind},
+    looks::Looks,
     report::BackendKind,
     rule::{Checked, Stop},
     saboteur::Saboteur,
     wire::Wire,
 };
+
+/// How often an instance is looked at until it has come up or gone.
+const PATIENCE: usize = 90;
+/// What lies between two looks.
+const PAUSE: Duration = Duration::from_secs(2);
 
 /// How a provider is built in a case.
 #[derive(Clone, Debug, Default)]
@@ -481,13 +487,13 @@ impl World {
         // A harness that needs no hand for it lacks that power rightly.
         let _ = self.hand().bring_up(name).await;
         let mut last = None;
-        for _ in 0..self.patience() {
+        let mut looks = Looks::new(PATIENCE, PAUSE);
+        while looks.again(self).await {
             let instance = self.gets(id).await?;
             if matches!(instance.state, State::Running { .. }) {
                 return Ok(instance);
             }
             last = Some(instance.state);
-            self.pass(Duration::from_secs(2)).await;
         }
         Err(Stop::Broken(format!("{id} did not come to run; its last state was {last:?}")))
     }
@@ -497,7 +503,8 @@ impl World {
     /// # Errors
     /// Broken when it never is.
     pub async fn goes(&self, id: &ProviderId) -> Checked {
-        for _ in 0..self.patience() {
+        let mut looks = Looks::new(PATIENCE, PAUSE);
+        while looks.again(self).await {
             let deleted = self.deletes(id).await?;
             match self.get(id).await? {
                 Err(GetError::NotFound) => return Ok(()),
@@ -507,14 +514,10 @@ impl World {
                 Ok(_) if deleted == Deleted::Gone => {
                     return Err(Stop::Broken(format!("delete {id} said Gone, but get still finds it")));
                 }
-                Ok(_) => self.pass(Duration::from_secs(2)).await,
+                Ok(_) => {}
             }
         }
         Err(Stop::Broken(format!("{id} did not go")))
-    }
-
-    fn patience(&self) -> usize {
-        if self.kind == BackendKind::Fake { 90 } else { 300 }
     }
 
     // --- looking

@@ -8,6 +8,7 @@ use provider_api::{FailureClass, NativeState, Shown, State, StateKind};
 use super::verbs::fails;
 use crate::{
     broken, hold,
+    looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, always},
     world::World,
 };
@@ -42,7 +43,8 @@ async fn not_while_deleting(w: &mut World) -> Checked {
     }
     w.hand().finish_deletion(&request.name).await?;
     let mut last = None;
-    for _ in 0..30 {
+    let mut looks = Looks::new(30, Duration::from_secs(5));
+    while looks.again(w).await {
         match w.create(&request).await? {
             Ok(id) => {
                 let new = w.instance(&request.name).await?;
@@ -53,7 +55,6 @@ async fn not_while_deleting(w: &mut World) -> Checked {
             Err(error) if error.class() == FailureClass::Transient => last = Some(error),
             Err(error) => broken!("create {} failed once the name was free: {error}", request.name),
         }
-        w.pass(Duration::from_secs(5)).await;
     }
     broken!("create {} still fails though the name is free: {last:?}", request.name)
 }
@@ -112,17 +113,18 @@ async fn adopts(w: &mut World, row: NativeState) -> Checked {
         // A harness that needs no hand for it lacks that power rightly.
         let _ = w.hand().bring_up(&request.name).await;
     }
-    let mut state = w.gets(&id).await?.state;
-    for _ in 0..30 {
+    let mut last = None;
+    let mut looks = Looks::new(30, Duration::from_secs(10));
+    while looks.again(w).await {
+        let state = w.gets(&id).await?.state;
         let over = matches!(state, State::Stopped { .. } | State::Terminated { .. });
         let reported = over && state.reason().is_some() && !row.started;
         if reported || matches!(state, State::Running { .. }) {
             return Ok(());
         }
-        w.pass(Duration::from_secs(10)).await;
-        state = w.gets(&id).await?.state;
+        last = Some(state);
     }
     let on_its_way = matches!(row.shown, Shown::State(StateKind::Provisioning));
-    hold!(on_its_way, "create adopted {found}, and left it {state:?}, neither running nor with a reason");
+    hold!(on_its_way, "create adopted {found}, and left it {last:?}, neither running nor with a reason");
     Ok(())
 }

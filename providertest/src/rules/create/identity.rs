@@ -11,7 +11,7 @@ use provider_api::{
     profile::{CreatedAt, Mobility},
 };
 
-use super::verbs::LATENCY;
+use super::verbs::{LATENCY, answer_time};
 use crate::{
     broken,
     harness::{Shape, Thing, ThingKind},
@@ -207,7 +207,7 @@ async fn marks_from_first_moment(w: &mut World) -> Checked {
     let watch = async {
         while !over.load(Ordering::Acquire) {
             seen.fetch_add(all_marked(world, &request).await?, Ordering::Relaxed);
-            world.case().clock.sleep(LATENCY / 4, Wait::Idle).await;
+            world.case().clock.sleep(answer_time(world) / 4, Wait::Idle).await;
         }
         Ok::<Option<Result<ProviderId, Error>>, Stop>(None)
     };

@@ -12,6 +12,7 @@ use crate::{
     faults::Answer,
     harness::Planted,
     hold,
+    looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, always, when},
     world::{Tweaks, World},
 };
@@ -53,14 +54,15 @@ async fn quota_reported(w: &mut World) -> Checked {
 
 /// Creates until QuotaExceeded is answered: a backend that accepts the call may tell only the next create.
 async fn exceeds(w: &World, request: &CreateRequest) -> Checked<Error> {
-    for _ in 0..30 {
+    let mut looks = Looks::new(30, Duration::from_secs(5));
+    while looks.again(w).await {
         match w.create(request).await? {
             Err(error) if error.class() == FailureClass::QuotaExceeded => return Ok(error),
             Err(error) => {
                 broken!("the quota is used up, and create answered {:?}: {error}", error.class())
             }
             Ok(id) => match w.get(&id).await? {
-                Ok(_) | Err(GetError::NotFound) => w.pass(Duration::from_secs(5)).await,
+                Ok(_) | Err(GetError::NotFound) => {}
                 Err(error) => {
                     broken!("the quota is used up, create answered {id}, and get of it failed: {error}")
                 }

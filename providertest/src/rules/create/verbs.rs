@@ -17,6 +17,11 @@ use crate::{
 /// How long each answer takes where operations are to overlap.
 pub(in crate::rules) const LATENCY: std::time::Duration = std::time::Duration::from_secs(1);
 
+/// How long an answer takes while it lasts that long on a fake: a real one takes what it takes, about so long.
+pub(in crate::rules) fn answer_time(w: &World) -> std::time::Duration {
+    if w.is_fake() { LATENCY } else { std::time::Duration::from_millis(10) }
+}
+
 /// Creates, and must fail with that class.
 pub(in crate::rules) async fn fails(
     w: &World,

@@ -12,9 +12,10 @@ use crate::{
     broken,
     faults::FaultPlan,
     hold,
+    looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     rules::{
-        create::verbs::{LATENCY, nothing_of},
+        create::verbs::{LATENCY, answer_time, nothing_of},
         sweeps::verbs::{creates_in_the_end, nothing_left, one_whole_instance},
     },
     world::World,
@@ -88,8 +89,8 @@ async fn race(w: &mut World, plan: &FaultPlan) -> Checked {
     );
     let (create_after, delete_after) = if delete_first { (head_start, 0) } else { (0, head_start) };
     w.wire().set_latency(LATENCY);
-    let (provider, world) = (Arc::clone(w.provider()), &*w);
-    let start = |after: u32| world.case().clock.sleep(LATENCY * after + Duration::from_millis(1), Wait::Idle);
+    let (provider, world, answer) = (Arc::clone(w.provider()), &*w, answer_time(w));
+    let start = |after: u32| world.case().clock.sleep(answer * after + Duration::from_millis(1), Wait::Idle);
     // Each says whether it succeeded.
     let create: BoxFuture<'_, Checked<bool>> = async {
         start(create_after).await;
@@ -134,7 +135,8 @@ async fn race(w: &mut World, plan: &FaultPlan) -> Checked {
 /// What stands comes to run by itself, or goes; it does not stay half there.
 async fn comes_to_rest(w: &World, request: &CreateRequest, deleted: &ProviderId, how: &str) -> Checked {
     let mut last = None;
-    for _ in 0..60 {
+    let mut looks = Looks::new(60, Duration::from_secs(5));
+    while looks.again(w).await {
         let there = w.instances(&request.name).await?;
         hold!(there.len() <= 1, "{how}, and there are {} instances", there.len());
         if there.is_empty() {
@@ -142,10 +144,7 @@ async fn comes_to_rest(w: &World, request: &CreateRequest, deleted: &ProviderId,
             w.goes(deleted).await?;
             return nothing_of(w, request, how).await;
         }
-        let Some(id) = listed(w, request).await? else {
-            w.pass(Duration::from_secs(5)).await;
-            continue;
-        };
+        let Some(id) = listed(w, request).await? else { continue };
         let _ = w.hand().bring_up(&request.name).await;
         match w.get(&id).await? {
             Ok(instance) if matches!(instance.state, State::Running { .. }) => return Ok(()),
@@ -153,7 +152,6 @@ async fn comes_to_rest(w: &World, request: &CreateRequest, deleted: &ProviderId,
             Err(GetError::NotFound) => {}
             Err(error) => broken!("{how}, and then get {id} failed: {error}"),
         }
-        w.pass(Duration::from_secs(5)).await;
     }
     broken!("{how}, and what stands neither runs nor goes: {last:?}")
 }

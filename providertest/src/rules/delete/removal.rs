@@ -10,6 +10,7 @@ use crate::{
     faults::FaultPlan,
     harness::UNKNOWN_STATE,
     hold,
+    looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     rules::{create::verbs::nothing_of, sweeps::verbs::nothing_left},
     world::World,
@@ -130,9 +131,8 @@ enum End {
 
 async fn delete_until_gone(w: &World, id: &ProviderId) -> Checked<End> {
     let mut end = End::Pending;
-    // As long on both, but nobody waits for nothing on a real one.
-    let (rounds, pause) = if w.is_fake() { (120, 10) } else { (1_200, 1) };
-    for _ in 0..rounds {
+    let mut looks = Looks::new(120, Duration::from_secs(10));
+    while looks.again(w).await {
         end = match w.delete(id).await? {
             Ok(Deleted::Gone) => return Ok(End::Gone),
             Ok(Deleted::Accepted) => End::Pending,
@@ -145,7 +145,6 @@ async fn delete_until_gone(w: &World, id: &ProviderId) -> Checked<End> {
             }
             Err(error) => End::Failed(error.to_string()),
         };
-        w.pass(Duration::from_secs(pause)).await;
     }
     Ok(end)
 }

@@ -110,14 +110,11 @@ async fn provoke(w: &mut World) -> Checked<Vec<Provoked>> {
 
 /// Does something while no part of the backend can be reached.
 pub(super) async fn outage<T>(w: &World, work: impl AsyncFnOnce(&World) -> Checked<T>) -> Checked<T> {
-    if !w.is_fake() {
-        return Err(Stop::Blocked("the harness cannot cut a real backend off".into()));
-    }
     let targets = w.backend().targets();
     w.note("the backend is cut off".into());
-    targets.iter().for_each(|target| w.wire().set_condition(target, Some(Condition::Cut)));
+    w.condition(&targets, Some(Condition::Cut)).await?;
     let result = work(w).await;
-    targets.iter().for_each(|target| w.wire().set_condition(target, None));
+    w.condition(&targets, None).await?;
     w.note("the backend is back".into());
     result
 }

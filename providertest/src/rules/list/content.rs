@@ -7,6 +7,7 @@ use crate::{
     broken,
     harness::UNKNOWN_STATE,
     hold,
+    looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     world::{Tweaks, World},
 };
@@ -44,22 +45,21 @@ async fn ids_are_deletable(w: &mut World) -> Checked {
             broken!("the listing lacks {}", request.name)
         };
         let id = &listed.id;
-        let mut tries = 0;
-        loop {
+        let mut looks = Looks::new(90, std::time::Duration::from_secs(2));
+        let mut gone = false;
+        while !gone && looks.again(w).await {
             match w.delete(id).await? {
                 Ok(Deleted::Abandoned(what)) => broken!("delete of the listed id {id} abandoned {what}"),
                 Ok(_) => {}
                 Err(error) => broken!("delete refused the listed id {id}: {error}"),
             }
             match w.get(id).await? {
-                Err(GetError::NotFound) => break,
+                Err(GetError::NotFound) => gone = true,
                 Ok(_) => {}
                 Err(error) => broken!("get refused the listed id {id}: {error}"),
             }
-            tries += 1;
-            hold!(tries < 90, "{} did not go under the listed id {id}", request.name);
-            w.pass(std::time::Duration::from_secs(2)).await;
         }
+        hold!(gone, "{} did not go under the listed id {id}", request.name);
         let left = w.instances(&request.name).await?;
         hold!(left.is_empty(), "{} still stands after delete and get of the listed id {id}", request.name);
     }

@@ -179,7 +179,7 @@ async fn partial_as_declared(w: &mut World) -> Checked {
         )));
     }
     for (target, condition) in targets.iter().flat_map(|target| CONDITIONS.map(|c| (target, c))) {
-        let result = list_while(w, &[target], condition).await?;
+        let result = list_while(w, std::slice::from_ref(target), condition).await?;
         match (w.profile().list_partial, result) {
             (ListPartial::OmitUnreachable, Ok(listing)) => {
                 omits(&listing, &made, target, condition)?;
@@ -210,11 +210,10 @@ async fn partial_as_declared(w: &mut World) -> Checked {
 
 /// A scope of one part is read, or listing fails.
 async fn no_parts(w: &mut World) -> Checked {
-    w.only_on_a_fake("cut itself off")?;
     w.created().await?;
     let targets = w.backend().targets();
     for condition in CONDITIONS {
-        let result = list_while(w, &targets.iter().collect::<Vec<_>>(), condition).await?;
+        let result = list_while(w, &targets, condition).await?;
         match result {
             Err(error) => passing(&error, &targets.join(", "), condition)?,
             Ok(listing) => broken!("{targets:?} {condition:?}, but list answered {listing:?}"),
@@ -225,14 +224,14 @@ async fn no_parts(w: &mut World) -> Checked {
     Ok(())
 }
 
-async fn list_while(w: &World, targets: &[&String], condition: Condition) -> Checked<Result<Listing, Error>> {
+async fn list_while(w: &World, targets: &[String], condition: Condition) -> Checked<Result<Listing, Error>> {
     w.note(format!("{targets:?}: {condition:?}"));
-    targets.iter().for_each(|target| w.wire().set_condition(target, Some(condition)));
+    w.condition(targets, Some(condition)).await?;
     let clock = &w.case().clock;
     let before = clock.monotonic();
     let result = w.list().await;
     let took = clock.monotonic().saturating_sub(before);
-    targets.iter().for_each(|target| w.wire().set_condition(target, None));
+    w.condition(targets, None).await?;
     let budget = w.profile().budgets.list;
     hold!(took <= budget, "with {targets:?} {condition:?}, list took {took:?}; its budget is {budget:?}");
     result

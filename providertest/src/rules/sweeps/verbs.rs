@@ -11,6 +11,7 @@ use crate::{
     faults::{Answer, FaultPlan},
     harness::{Thing, ThingKind},
     hold,
+    looks::Looks,
     rule::{Checked, Stop},
     world::{Tweaks, World},
 };
@@ -82,7 +83,8 @@ pub(in crate::rules) async fn creates_in_the_end(
 async fn create_until_done(w: &World, request: &CreateRequest) -> Checked<ProviderId> {
     let mut last = None;
     let mut request = request.clone();
-    for _ in 0..TRIES {
+    let mut looks = Looks::new(TRIES, Duration::from_secs(15));
+    while looks.again(w).await {
         match w.create(&request).await? {
             Ok(id) => return Ok(id),
             // A late failure is reported until the caller says that it has seen it.
@@ -93,7 +95,7 @@ async fn create_until_done(w: &World, request: &CreateRequest) -> Checked<Provid
                 broken!("after the fault was over, create {} failed for good: {error}", request.name)
             }
             Err(error) => {
-                w.pass(error.retry_hint().unwrap_or(Duration::from_secs(15))).await;
+                w.pass(error.retry_hint().unwrap_or_default()).await;
                 last = Some(error);
             }
         }
@@ -105,7 +107,8 @@ async fn create_until_done(w: &World, request: &CreateRequest) -> Checked<Provid
 /// Deletes until `get` proves the instance gone.
 pub(in crate::rules) async fn deletes_in_the_end(w: &World, id: &ProviderId) -> Checked {
     let mut last = String::new();
-    for _ in 0..TRIES * 4 {
+    let mut looks = Looks::new(TRIES * 4, Duration::from_secs(10));
+    while looks.again(w).await {
         match w.delete(id).await? {
             Err(error) if error.class() == FailureClass::Permanent => {
                 broken!("after the fault was over, delete {id} failed for good: {error}")
@@ -117,7 +120,6 @@ pub(in crate::rules) async fn deletes_in_the_end(w: &World, id: &ProviderId) -> 
                 Ok(instance) => last = format!("get still answers {:?}", instance.state),
             },
         }
-        w.pass(Duration::from_secs(10)).await;
     }
     broken!("{id} did not go after the fault was over: {last}")
 }
