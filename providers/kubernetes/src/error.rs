@@ -350,15 +350,11 @@ impl ApiError {
 
 /// A certificate that did not convince, however deep it lies.
 fn certificate(error: &(dyn StdError + 'static)) -> Option<String> {
-    let io = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    let tls = match io {
-        Some(inner) => inner.downcast_ref::<rustls::Error>(),
-        None => error.downcast_ref::<rustls::Error>(),
-    };
-    match tls {
-        Some(tls @ rustls::Error::InvalidCertificate(_)) => Some(tls.to_string()),
-        _ => None,
+    if let Some(tls @ rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
+        return Some(tls.to_string());
     }
+    // One of these may wrap another, and its source passes over what it wraps.
+    certificate(error.downcast_ref::<std::io::Error>()?.get_ref()?)
 }
 
 /// What follows `<resource>[ "name"] is forbidden: `.

@@ -124,6 +124,20 @@ fn what_is_not_known_is_transient() {
     );
 }
 
+/// As the TLS connector hands it on: an I/O error in an I/O error.
+#[test]
+fn a_certificate_is_found_however_deep_it_lies() {
+    use std::io::{Error, ErrorKind};
+    let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::NotValidForName);
+    let said = tls.to_string();
+    for error in [Error::other(tls.clone()), Error::other(Error::new(ErrorKind::InvalidData, tls))] {
+        let error = ApiError::undelivered(&error);
+        assert!(matches!(&error, ApiError::Certificate(text) if *text == said), "{error:?}");
+    }
+    let refused = Error::other(Error::from(ErrorKind::ConnectionRefused));
+    assert!(matches!(ApiError::undelivered(&refused), ApiError::Unreachable(_)));
+}
+
 #[test]
 fn a_sentence_never_quotes_what_was_sent() {
     let secret = "hunter2 hunter2";
