@@ -75,13 +75,20 @@ pub(crate) fn with_suite(workspace: &Workspace) -> Vec<Provider> {
 /// Not by `cargo test`, which would run it in the package's folder, where a report's path means another file than
 /// the one that was asked for, and would follow the suite's one sentence with three lines of its own.
 pub(crate) fn run(workspace: &Workspace, package: &str, beside: Beside, suite_flags: &[String]) -> Outcome {
-    let suite = build(workspace, package, beside)?;
-    // The suite reads there what cargo knows it by, for the line that replays a case.
-    run::hand_on(Command::new(suite).args(suite_flags).env("CARGO_PKG_NAME", package))
+    run::hand_on(build(workspace, package, beside)?.args(suite_flags))
 }
 
-/// Builds a suite and says where it is.
-pub(crate) fn build(workspace: &Workspace, package: &str, beside: Beside) -> Outcome<PathBuf> {
+/// Builds a suite; the command runs it.
+pub(crate) fn build(workspace: &Workspace, package: &str, beside: Beside) -> Outcome<Command> {
+    let suite = compile(workspace, package, beside)?;
+    let mut command = Command::new(suite);
+    // The suite reads there what cargo knows it by, for the line that replays a case.
+    command.env("CARGO_PKG_NAME", package);
+    Ok(command)
+}
+
+/// Compiles a suite and says where it is.
+fn compile(workspace: &Workspace, package: &str, beside: Beside) -> Outcome<PathBuf> {
     let what = format!("the suite of {package}");
     let mut cargo = workspace.cargo();
     match beside {

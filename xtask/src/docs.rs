@@ -78,8 +78,7 @@ fn print(workspace: &Workspace, line: &str) -> Outcome<String> {
         return Err(Stop::failed(format!("`{line}` cannot be generated; `conformance PROVIDER FLAGS` can")));
     };
     let package = conformance::package_with_suite(workspace, provider)?;
-    let suite = conformance::build(workspace, &package, Beside::Everything)?;
-    run::read(Command::new(suite).args(flags))
+    run::read(conformance::build(workspace, &package, Beside::Everything)?.args(flags))
 }
 
 #[cfg(test)]

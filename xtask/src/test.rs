@@ -80,9 +80,9 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     }
     steps.push(step("new-provider", new_provider::proof::step));
     let [(squid, squid_needs), (kube, kube_needs), (node, node_needs)] = needs_of_steps();
-    let e2e::suite::Target { package, name, .. } = e2e::suite::SQUID;
+    let e2e::suite::Target { name, .. } = e2e::suite::SQUID;
     let run = move |workspace: &Workspace| {
-        run_cargo(workspace, &["test", "--locked", "-p", package, "--test", name])
+        run_cargo(workspace, &["test", "--locked", "--workspace", "--test", name])
     };
     steps.push(Step { needs: squid_needs, ..step(squid, run) });
     // The packages were asked for at the start, once for all steps.
@@ -121,8 +121,8 @@ fn run_cargo(workspace: &Workspace, words: &[&str]) -> Outcome {
 fn clippy(workspace: &Workspace) -> Outcome {
     let strict = ["--locked", "--", "-D", "warnings"];
     run_cargo(workspace, &[&["clippy", "--workspace", "--all-targets"], &strict[..]].concat())?;
-    for (package, test) in e2e::suite::existing(workspace) {
-        run_cargo(workspace, &[&["clippy", "-p", package, "--test", test], &strict[..]].concat())?;
+    for (_, test) in e2e::suite::existing(workspace) {
+        run_cargo(workspace, &[&["clippy", "--workspace", "--test", test], &strict[..]].concat())?;
     }
     Ok(())
 }

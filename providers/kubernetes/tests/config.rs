@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench;
+#[path = "harness/real_config.rs"]
+mod real_config;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use bench::{Bench, Hands};
 use provider_api::{
@@ -49,6 +51,23 @@ fn a_constructor_needs_no_cluster() {
                 context: x\n    defaultAllowedSources: [10.0.0.0/8]\n";
     let providers = load(&plain(), yaml).unwrap();
     assert_eq!(providers.iter().count(), 1);
+}
+
+/// The file that says where a real cluster is.
+#[test]
+fn the_sample_of_a_real_cluster_loads_and_a_wrong_one_is_told_whole() {
+    let folder = Path::new("/etc/suite");
+    let sample = include_str!("../samples/real.yaml");
+    let config = real_config::RealConfig::parse(sample, folder).unwrap();
+    assert_eq!(config.kubeconfig, folder.join("kubeconfig"));
+    assert_eq!((config.context.as_deref(), config.controllers), (Some("admin"), true));
+    let yaml = "context: 7\ncontrollers: perhaps\nkubeconfg: x\n";
+    let report = real_config::RealConfig::parse(yaml, folder).unwrap_err();
+    let paths: Vec<_> = report.0.iter().map(|problem| problem.path.as_str()).collect();
+    for path in ["kubeconfig", "context", "controllers", "kubeconfg"] {
+        assert!(paths.contains(&path), "{path} is not reported: {report}");
+    }
+    assert_eq!(paths.len(), 4, "{report}");
 }
 
 /// The sample entry and the sample Proxy, run on the fake as they are shipped.

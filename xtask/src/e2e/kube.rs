@@ -1,4 +1,5 @@
-//! `xtask e2e kube`: etcd and a real kube-apiserver on free loopback ports, and the tests that judge the fake by it.
+//! `xtask e2e kube`: etcd and a real kube-apiserver on free loopback ports, the tests that judge the fake by it, and
+//! the conformance suite of the kubernetes provider on it.
 //!
 //! There is no controller manager, scheduler or kubelet: namespaces never finish terminating, quota is counted only
 //! where a test writes its status, and a Pod's status is what a test patches.
@@ -9,8 +10,9 @@ use super::reaper::Reaper;
 use super::servers::{self, Servers};
 use super::suite::{self, Environment};
 use crate::cache::cannot_write;
+use crate::conformance::{self, Beside};
 use crate::outcome::{Outcome, Stop};
-use crate::run::Progress;
+use crate::run::{self, Progress};
 use crate::workspace::Workspace;
 use crate::{flags, setup};
 use std::ffi::OsString;
@@ -20,6 +22,9 @@ use std::{env, fs};
 
 /// Another program may take a port between our look and the server's.
 const TRIES: u32 = 3;
+
+/// How many cases of the suite run at once: on a real server a case waits more than it works.
+const JOBS: &str = "8";
 
 /// True if the workspace has tests for a bare API server.
 pub(crate) fn has_tests(workspace: &Workspace) -> bool {
@@ -37,10 +42,29 @@ pub(crate) fn command(flags: &flags::Kube) -> Outcome {
     }
     let tests = suite::wanted(&workspace, suite::KUBE, &flags.instead)?;
     tests.build(&workspace, &progress)?;
+    let suite = match flags.instead.is_empty() {
+        true => {
+            let package = conformance::package_with_suite(&workspace, "kubernetes")?;
+            Some(conformance::build(&workspace, &package, Beside::Everything)?)
+        }
+        false => None,
+    };
     let cluster = Cluster::start(&workspace.target, &servers)?;
     progress.say(&format!("kube-apiserver {} is ready at {}", servers.version, cluster.server));
     let outcome = tests.run(&workspace, &progress, &cluster.environment(&servers), |command| command);
+    let outcome = match suite {
+        Some(suite) => both(outcome, cluster.conformance(suite, &progress)),
+        None => outcome,
+    };
     cluster.end(outcome)
+}
+
+/// What the tests and the suite came to together; both ran.
+fn both(tests: Outcome, suite: Outcome) -> Outcome {
+    match (tests, suite) {
+        (Err(tests), Err(suite)) => Err(Stop { says: format!("{}; {}", tests.says, suite.says), ..tests }),
+        (tests, suite) => tests.and(suite),
+    }
 }
 
 /// A running API server. Dropping it ends it.
@@ -129,6 +153,28 @@ impl Cluster {
             environment.set("PATH", with_kubectl_first(kubectl));
         }
         environment
+    }
+
+    /// Runs the conformance suite on this server; it prints its report and verdict.
+    fn conformance(&self, mut suite: Command, progress: &Progress) -> Outcome {
+        let config = self.folder.join("conformance.yaml");
+        // JSON is YAML, whatever is in a path.
+        let text = serde_json::json!({
+            "kubeconfig": self.kubeconfig, "context": ADMIN.context, "controllers": false
+        });
+        fs::write(&config, text.to_string()).map_err(|error| cannot_write(&config, &error))?;
+        suite.args(["--backend", "real", "--jobs", JOBS, "--config"]).arg(&config);
+        progress.say(&run::line(&suite));
+        run::hand_on(&mut suite).map_err(|stop| match stop.says.is_empty() {
+            true => Stop {
+                says: format!(
+                    "the conformance suite on the real API server ended with exit code {}",
+                    stop.code
+                ),
+                ..stop
+            },
+            false => stop,
+        })
     }
 
     /// Ends the servers. Their logs stay where something failed.

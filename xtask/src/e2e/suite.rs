@@ -10,7 +10,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A test target that wants a real backend: its package, its name and its flags.
+/// A test target that wants a real backend: its package, its name, which no other package has, and its flags. It is
+/// built with the features of the whole workspace, so that nothing is compiled twice.
 pub(crate) struct Target {
     pub(crate) package: &'static str,
     pub(crate) name: &'static str,
@@ -72,7 +73,7 @@ impl Wanted<'_> {
         }
         for target in &self.targets {
             let mut command = workspace.cargo();
-            command.args(["test", "--no-run", "-p", target.package, "--test", target.name]);
+            command.args(["test", "--no-run", "--workspace", "--test", target.name]);
             progress.say(&run::line(&command));
             run::check(&mut command)?;
         }
@@ -96,7 +97,7 @@ impl Wanted<'_> {
         let mut failed = Vec::new();
         for target in &self.targets {
             let mut command = workspace.cargo();
-            command.args(["test", "-p", target.package, "--test", target.name, "--"]).args(target.flags);
+            command.args(["test", "--workspace", "--test", target.name, "--"]).args(target.flags);
             progress.say(&run::line(&command));
             environment.give(&mut command);
             match run::check(&mut enter(command)) {

@@ -1,18 +1,26 @@
 //! Fresh clusters for cases: the fake API server behind the provider's own client, credentials in files. The hand of
-//! others is `hand.rs`, the way of a request `bridge.rs`, what Pods look like `pods.rs`.
+//! others is `hand.rs`, the way of a request `bridge.rs`, what Pods look like `pods.rs`, what is asked of the provider
+//! `asked.rs`. Real clusters are `real.rs`.
 
+mod admin;
+mod asked;
 mod bridge;
 mod hand;
+mod kubelet;
 mod pods;
+mod real;
+mod real_access;
+mod real_config;
+mod real_hand;
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
 use fixture_kube_api::{Config, Release, Server, User};
-use provider_api::{CreateRequest, Credentials, Owner, Placement, ProviderType, Secret, Uid};
+use provider_api::{CreateRequest, Credentials, Placement, ProviderType, Secret, Uid};
 use providertest::harness::{Backend, Case, Hand, Harness, HarnessError, Setup, Shape, Thing, Unable};
 use serde_json::{Value, json};
 
@@ -22,6 +30,11 @@ pub(crate) const NAMESPACE: &str = "team-a";
 pub(crate) const TARGET: &str = "apiserver";
 /// The operator, as the cluster knows it.
 pub(crate) const USER: &str = "system:serviceaccount:proxy-operator:proxy-operator";
+
+const ONE: &str = "the API server is an entry's one target: with it the whole entry goes";
+/// What is left out on whatever cluster.
+pub(crate) const WAIVERS: &[(&str, &str)] =
+    &[("delete.abandoned-is-said", ONE), ("delete.decommissioned-target", ONE)];
 
 /// Makes clusters.
 pub(crate) struct Clusters;
@@ -68,8 +81,11 @@ impl Harness for Clusters {
     }
 
     fn waivers(&self) -> &'static [(&'static str, &'static str)] {
-        const ONE: &str = "the API server is an entry's one target: with it the whole entry goes";
-        &[("delete.abandoned-is-said", ONE), ("delete.decommissioned-target", ONE)]
+        WAIVERS
+    }
+
+    fn real(&self, config: &Path) -> Result<Arc<dyn Harness>, HarnessError> {
+        Ok(Arc::new(real::RealClusters::open(config)?))
     }
 
     async fn open(&self, setup: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError> {
@@ -133,31 +149,7 @@ impl Backend for Cluster {
     }
 
     fn block(&self, shape: &[Shape]) -> Result<Value, Unable> {
-        let mut block = json!({
-            "kubeconfig": self.kubeconfig(),
-            "defaultAllowedSources": ["10.0.0.0/8"],
-            "image": "registry.example/squid:6",
-            "images": {"five": "registry.example/squid:5"},
-            "machineTypes": {"small": {"cpu": "50m", "memory": "64Mi"}},
-            "regions": ["eu"],
-            "zones": ["eu-1", "eu-2"]
-        });
-        if let Some(size) = self.played().page_size {
-            block["pageSize"] = json!(size);
-        }
-        for shape in shape {
-            match shape {
-                Shape::Broken => {
-                    block["defaultAllowedSources"] = json!(["10.0.0.0/99"]);
-                    block["imege"] = json!("registry.example/squid:6");
-                }
-                Shape::Without(_) => return Err(Unable("leave out the one API server")),
-                Shape::Decommissioned(_) => return Err(Unable("decommission the one API server")),
-                #[allow(unreachable_patterns)]
-                _ => return Err(Unable("shape the config like that")),
-            }
-        }
-        Ok(block)
+        asked::block(&self.kubeconfig(), self.played().page_size, shape)
     }
 
     async fn everything(&self) -> Result<Vec<Thing>, HarnessError> {
@@ -170,21 +162,11 @@ impl Backend for Cluster {
     }
 
     fn request(&self, uid: &Uid) -> CreateRequest {
-        let owner = Owner {
-            namespace: NAMESPACE.into(),
-            name: format!("proxy-of-{uid}"),
-            api_version: "crawl.example.com/v1alpha1".into(),
-            kind: "Proxy".into(),
-        };
-        let payload = format!("#cloud-config\n# nobody else has {uid}\n");
-        let mut request = CreateRequest::new(uid.clone(), owner, Secret::new(payload));
-        request.placement.zone = Some("eu-1".into());
-        request
+        asked::request(NAMESPACE, uid)
     }
 
     fn placements(&self) -> Vec<Placement> {
-        let zone = |zone: &str| Placement { zone: Some(zone.into()), ..Placement::default() };
-        vec![zone("eu-1"), zone("eu-2")]
+        asked::placements()
     }
 
     fn targets(&self) -> Vec<String> {
@@ -196,13 +178,7 @@ impl Backend for Cluster {
     }
 
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)> {
-        let plain = Placement::default;
-        vec![
-            (Placement { region: Some("mars".into()), ..plain() }, "placement.region"),
-            (Placement { zone: Some("mars-1".into()), ..plain() }, "placement.zone"),
-            (Placement { machine_type: Some("huge".into()), ..plain() }, "placement.machineType"),
-            (Placement { image: Some("registry.evil/squid".into()), ..plain() }, "placement.image"),
-        ]
+        asked::unsatisfiable()
     }
 
     fn hand(&self) -> &dyn Hand {

@@ -118,6 +118,18 @@ pub(crate) fn show(status: &mut Value, addresses: &[IpAddr]) {
     status["podIPs"] = addresses.iter().map(|address| json!({"ip": address})).collect();
 }
 
+/// The patch that puts a status in the place of the one that the Pod with that UID has.
+pub(crate) fn laid(uid: &Value, status: Value) -> Value {
+    let mut whole = json!({
+        "reason": null, "message": null, "startTime": null, "conditions": null, "podIP": null, "podIPs": null,
+        "initContainerStatuses": null, "containerStatuses": null
+    });
+    if let (Some(whole), Value::Object(status)) = (whole.as_object_mut(), status) {
+        whole.extend(status);
+    }
+    json!({"metadata": {"uid": uid}, "status": whole})
+}
+
 /// What an observer sees in a Pod.
 pub(crate) fn thing(pod: &Value) -> Thing {
     let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
