@@ -11,7 +11,7 @@ use crate::{
     hold,
     rule::{Caller, Check, Checked, Level, Rule, always},
     sweep::{DryRun, plans},
-    world::{Tweaks, World},
+    world::World,
 };
 
 /// The sweeps over list.
