@@ -131,6 +131,8 @@ impl Hand for Cluster {
     }
 
     async fn set_marks(&self, name: &Name, marks: &BTreeMap<String, String>) -> Done {
+        let mut marks = marks.clone();
+        marks.remove(CREATED_AT);
         self.edit(name, |pod| pod["metadata"]["labels"] = json!(marks))
     }
 

@@ -224,7 +224,9 @@ impl Hand for RealCluster {
     async fn set_marks(&self, name: &Name, marks: &BTreeMap<String, String>) -> Done {
         let before = pods::thing(&self.pod(name.as_str()).await?).marks;
         let mut labels: BTreeMap<_, _> = before.into_keys().map(|key| (key, Value::Null)).collect();
-        labels.extend(marks.iter().map(|(key, value)| (key.clone(), json!(value))));
+        // Labels cannot hold a time, and need not: the cluster keeps it.
+        let kept = marks.iter().filter(|(key, _)| *key != CREATED_AT);
+        labels.extend(kept.map(|(key, value)| (key.clone(), json!(value))));
         self.edit(name.as_str(), json!({"metadata": {"labels": labels}})).await
     }
 

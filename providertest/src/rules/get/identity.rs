@@ -161,9 +161,12 @@ async fn never_anothers_data(w: &mut World) -> Checked {
         let (request, id, before) = w.running().await?;
         let uid = if own_uid { &request.uid } else { &other };
         let marks = w.marked(request.name.as_str(), uid, &installation).marks;
-        if w.hand().set_marks(&request.name, &marks).await.is_err() && installation == capitals {
-            w.note("the backend's marks have no capitals".into());
-            continue;
+        match w.hand().set_marks(&request.name, &marks).await {
+            Err(_) if installation == capitals => {
+                w.note("the backend's marks have no capitals".into());
+                continue;
+            }
+            set => set?,
         }
         w.catch_up().await;
         not_ours(w, &id, &format!("{before:?}"), &format!("{what} stands there")).await?;
