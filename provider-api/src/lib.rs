@@ -61,3 +61,8 @@ pub use tracker::{
     CallEnd, CallId, OperationId, TaskId, TrackedWait, Tracker, current_call, current_operation,
     within_operation,
 };
+
+/// The page that goes with the package.
+#[cfg_attr(doctest, doc = include_str!("../README.md"))]
+#[cfg(doctest)]
+struct Readme;

@@ -32,3 +32,8 @@ pub use cli::main;
 #[cfg_attr(doctest, doc = include_str!("../../docs/author-guide.md"))]
 #[cfg(doctest)]
 struct AuthorGuide;
+
+/// The page that goes with the package.
+#[cfg_attr(doctest, doc = include_str!("../README.md"))]
+#[cfg(doctest)]
+struct Readme;

@@ -28,6 +28,7 @@ macro_rules! files {
     };
 }
 
+mod packages;
 pub(crate) mod proof;
 
 const TEMPLATE: Files = files![
@@ -72,7 +73,8 @@ pub(crate) fn command(flags: &flags::NewProvider) -> Outcome {
     let Some(at) = &flags.at else { return make_here(&workspace, &spelling) };
     let folder = std::path::absolute(at)
         .map_err(|error| Stop::cannot(format!("there can be no folder {}: {error}", at.display())))?;
-    make_at(&workspace, &spelling, &folder, flags.kit_version.as_deref())?;
+    let kit = flags.kit_version.as_deref().map_or(Kit::Checkout, Kit::Version);
+    make_at(&workspace, &spelling, &folder, &kit)?;
     println!("made {} in {}: {} files", spelling.package(), folder.display(), TEMPLATE.len());
     println!("next:\n  cd {} && cargo test --test conformance -- --fail-fast", folder.display());
     println!("  then write what the first red rule names; README.md has the order");
@@ -101,27 +103,47 @@ fn make_here(workspace: &Workspace, spelling: &Spelling) -> Outcome {
     Ok(())
 }
 
-/// A workspace of its own; with `version` over the published crates, otherwise over those of this checkout.
-fn make_at(workspace: &Workspace, spelling: &Spelling, folder: &Path, version: Option<&str>) -> Outcome {
+/// Where a workspace of its own has our crates from.
+enum Kit<'k> {
+    /// This checkout.
+    Checkout,
+    /// The published ones of that version.
+    Version(&'k str),
+    /// Packages that were unpacked into that folder, each under its name.
+    Unpacked(&'k Path),
+}
+
+/// A workspace of its own.
+fn make_at(workspace: &Workspace, spelling: &Spelling, folder: &Path, from: &Kit<'_>) -> Outcome {
     let mut files = rendered(spelling);
-    let kit = |name: &str| match version {
-        Some(version) => format!("{name} = {version:?}"),
-        None => format!("{name} = {{ path = {:?} }}", workspace.root.join(name)),
+    let path = |name: &str| match from {
+        Kit::Checkout => Some(workspace.root.join(name)),
+        Kit::Version(_) => None,
+        Kit::Unpacked(folder) => Some(folder.join(name)),
     };
+    let kit = |name: &str| match (from, path(name)) {
+        (Kit::Version(version), _) => format!("{name} = {version:?}"),
+        (_, path) => format!("{name} = {{ path = {:?} }}", path.unwrap_or_default()),
+    };
+    let published = matches!(from, Kit::Version(_));
     for (_, text) in files.iter_mut().filter(|(path, _)| path == "Cargo.toml") {
         *text = standalone(text, kit);
-        if version.is_none() {
+        if !published {
             // A checkout's crates may change like one's own, and are built as those are.
             for name in KIT {
                 *text += &format!("\n[profile.dev.package.{name}]\nopt-level = 0\n");
             }
+        }
+        if let (Kit::Unpacked(_), Some(path)) = (from, path(KIT[0])) {
+            // A package names its dependency by version alone, as if both were published.
+            *text += &format!("\n[patch.crates-io]\n{} = {{ path = {path:?} }}\n", KIT[0]);
         }
     }
     let mut add = |path: &str, text: &str| files.push((path.to_owned(), text.to_owned()));
     add("rustfmt.toml", RUSTFMT);
     add("clippy.toml", CLIPPY);
     add(".gitignore", "/target\n");
-    if version.is_none() {
+    if !published {
         let lock = workspace.root.join("Cargo.lock");
         let text = fs::read_to_string(&lock)
             .map_err(|error| Stop::cannot(format!("cannot read {}: {error}", lock.display())))?;

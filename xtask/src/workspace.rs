@@ -46,9 +46,12 @@ impl Workspace {
 
     /// The path of the manifest of one of our own packages.
     pub(crate) fn manifest(&self, package: &str) -> Option<&str> {
-        let found =
-            self.member_ids().filter_map(|id| self.package(id)).find(|found| text(&found["name"]) == package);
-        found.and_then(|found| found["manifest_path"].as_str())
+        self.member(package)?["manifest_path"].as_str()
+    }
+
+    /// The version of one of our own packages.
+    pub(crate) fn version(&self, package: &str) -> Option<&str> {
+        self.member(package)?["version"].as_str()
     }
 
     /// True if `package` is ours and has such a target.
@@ -94,6 +97,10 @@ impl Workspace {
         )?;
         let names = tree.lines().filter_map(|line| line.split_whitespace().next());
         Ok(names.filter(|name| *name != package).map(str::to_owned).collect())
+    }
+
+    fn member(&self, name: &str) -> Option<&Value> {
+        self.member_ids().filter_map(|id| self.package(id)).find(|package| text(&package["name"]) == name)
     }
 
     fn member_ids(&self) -> impl Iterator<Item = &str> {

@@ -1,8 +1,8 @@
-//! The proof that the template holds: as it is made, its crate compiles without a warning and runs the whole suite, whose
+//! The proof that the template holds, in a workspace of its own over the packages as they would be published: as it is made, its crate compiles without a warning and runs the whole suite, whose
 //! red rules name the file to write. What an author would write is put in operation by operation; each time the red rules
 //! are fewer and name the next file, and in the end the crate is conformant.
 
-use super::{Files, Spelling, make_at, write_all};
+use super::{Files, Kit, Spelling, make_at, packages, write_all};
 use crate::conformance::{self, SUITE};
 use crate::outcome::{Outcome, Stop};
 use crate::run;
@@ -91,7 +91,9 @@ impl<'w> Sample<'w> {
             fs::remove_dir_all(&folder).map_err(|error| cannot("clear", &folder, &error))?;
         }
         let spelling = Spelling::of("sample")?;
-        make_at(workspace, &spelling, &folder, None)?;
+        let kit = home.join("packages");
+        packages::unpack(workspace, &kit)?;
+        make_at(workspace, &spelling, &folder, &Kit::Unpacked(&kit))?;
         let sample = Self { workspace, spelling, folder };
         // Of its own code no warning is let pass.
         let manifest = sample.read("Cargo.toml")?;
