@@ -2,6 +2,7 @@
 //! text to complaints, so that its own tests can show it something that is wrong.
 
 mod graph;
+mod links;
 mod rules;
 mod source;
 
@@ -23,6 +24,7 @@ pub(crate) fn command() -> Outcome {
     let files = files(&workspace)?;
     let mut complaints: Vec<String> = files.iter().flat_map(source::complaints).collect();
     complaints.extend(rules::complaints(&files));
+    complaints.extend(links::complaints(&files));
     complaints.extend(graph::complaints(&workspace)?);
     complaints.extend(graph::real_tests_unasked(&workspace));
     if let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") {
