@@ -135,8 +135,9 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Its name: `not-found`. Where the catalogue of a fake uses these names, `?` turns a refusal into
-    /// [`Refused`](crate::fake::Refused).
+    /// Its name, which is the variant's in lower case with dashes: `not-found`, `already-exists`, `bad-page`. Where the
+    /// catalogue of a fake has errors of these ids, `?` turns a refusal into [`Refused`](crate::fake::Refused), and the
+    /// fake words it; otherwise match on the refusal.
     pub fn id(self) -> &'static str {
         match self {
             Self::NotFound => "not-found",

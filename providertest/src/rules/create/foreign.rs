@@ -80,8 +80,9 @@ pub(super) const REFUSES_OTHER_INSTALLATION: Rule = Rule {
     why: "A cluster restored from a backup beside its original has the same uids, and so the same names. \
           Without this rule its creates adopt the original's proxies, and two operators fight over them \
           until one deletes them.",
-    tested: "Plants an instance with the request's own name and uid and the mark of another installation. \
-             Two creates in a row must be Permanent, and everything on the backend must stay as it was.",
+    tested: "Plants an instance with the request's own name and uid and the mark of another installation, \
+             then of one whose identity differs from ours in case only. Two creates in a row must be \
+             Permanent, and everything on the backend must stay as it was.",
     mend: "Let `Ownership::of` compare the mark's installation with the `Identity` of the provider's \
            `Context`. Answer `Ownership::OtherInstallation` with `Error::permanent`; `adoptInstallations` is \
            how an admin takes such instances over.",

@@ -74,7 +74,8 @@ pub(super) const IDEMPOTENT: Rule = Rule {
           talk to.",
     tested: "Creates, creates again at once, again when the instance runs, and again by a new process. Each \
              answer must be the first id, with one instance under the name, and that must be the first one \
-             still.",
+             still. Where one name stands once in the whole scope, a create with another placement must find \
+             the same instance too.",
     mend: "Take the name from the request (it is `Name::from_uid`), look for it on the backend first, and \
            adopt what `Ownership::of` calls ours. When the backend says that the name exists already, look \
            again instead of passing that on as an error.",

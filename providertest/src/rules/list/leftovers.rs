@@ -99,8 +99,9 @@ pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
     why: "A leftover that cannot be deleted comes back at every round of the collector. One whose delete \
           takes more along destroys the disk of a living proxy.",
     tested: "Deletes each leftover of a removed instance by its id, twice, beside a living instance. No \
-             delete may fail, the parts must be gone, all else must stand, and no leftover be listed. Where \
-             the provider removes no parts itself, a delete must leave none, and no leftover be listed.",
+             delete may fail, the parts must be gone, and all else must stand, also after deletes by ids \
+             that nobody wrote and by another installation. Where the provider removes no parts itself, a \
+             delete must leave none.",
     mend: "Parse the `LeftoverId` strictly by a `Grammar`, take the owner's turn at `Gate::name`, delete the \
            one resource that the id names, and take its absence as success.",
 };
