@@ -5,6 +5,8 @@
 mod case;
 mod queue;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 use std::{

@@ -72,10 +72,10 @@ pub(super) const IDEMPOTENT: Rule = Rule {
     why: "A process that dies between the backend's create and the saved id asks again after its restart. If \
           that makes a second instance, the owner pays for two, and nobody knows which of them the users \
           talk to.",
-    tested: "Creates, creates again at once, again when the instance runs, and again by a new process. Each \
-             answer must be the first id, with one instance under the name, and that must be the first one \
-             still. Where one name stands once in the whole scope, a create with another placement must find \
-             the same instance too.",
+    tested: "Creates, creates again at once, again when the instance runs, and again by a new process. \
+             Each answer must be the first id, with one instance under the name, and that must be the \
+             first one still. Where instances move about in the scope, or it is one place, a create with \
+             another placement must find it too.",
     mend: "Take the name from the request (it is `Name::from_uid`), look for it on the backend first, and \
            adopt what `Ownership::of` calls ours. When the backend says that the name exists already, look \
            again instead of passing that on as an error.",

@@ -22,8 +22,8 @@ pub(super) const LEAVES_FOREIGN_ALONE: Rule = Rule {
     why: "A clone failed and its object kept the reserved number; the backend gave that number to another \
           machine, and deleting the failed object destroyed it. An id says nothing of what stands there now.",
     tested: "Puts under the instance's id, one after another: something unmarked, another installation's, \
-             another owner's, half a mark, an empty uid, an identity that only begins as ours. Two deletes \
-             of each must answer Gone and leave it as it is.",
+             another owner's, half a mark, an empty uid, an identity that only begins as ours, one that \
+             differs from ours in case only. Two deletes of each must answer Gone and leave it as it is.",
     mend: "Read what stands there and ask `Ownership::of`, with its name compared to the id's, directly \
            before every call that changes something. Take what is not `Ownership::Ours` as absence, with a \
            log line, and go on to the parts that bear the instance's own name.",

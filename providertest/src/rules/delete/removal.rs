@@ -27,9 +27,9 @@ pub(super) const REMOVES_EVERYTHING: Rule = Rule {
     why: "What a delete forgets stays on the bill and in the way. Boot disks piled up in one cloud until \
           creates of the same name failed; a forgotten seed volume made every later create say that it \
           exists.",
-    tested: "In each part of the scope creates and deletes an instance, once booted and once not. Each time \
-             the observer must see the backend as it was before; in the end nothing may stand, and no \
-             leftover be listed.",
+    tested: "In each part of the scope creates and deletes an instance, once booted and once not, with \
+             listings in pages of one. Each time the observer must see the backend as it was before; in \
+             the end nothing may stand, and no leftover be listed.",
     mend: "Name each part after the instance (`Name`, `InstallationId::short`, kind), delete each by that \
            name, and look before answering `Deleted::Gone`. Where the backend can remove a part with its \
            instance, say so in the call that makes it.",

@@ -172,9 +172,9 @@ pub(super) const FRESH_AFTER_OWN_WRITE: Rule = Rule {
           after a create answers NotFound, and the reconciler makes another or forgets what it has just \
           made.",
     tested: "Lists and gets an instance, deletes it and asks get at once: the answer must fit what the \
-             observer sees, and not be Running under a deletion. Then creates it anew: get must find it, \
-             once the settle time has passed. Last another process makes it again after get had said \
-             NotFound: get must find that too.",
+             observer sees, gone or not, and not be Running under a deletion. Then creates it anew: get \
+             must find it, once the profile's settle time has passed. In the end deletes it, hears \
+             NotFound and lets another process create it: get must find it again.",
     mend: "Note for each name when create or delete last ended, and use a shared listing only when it was \
            begun after that. Stamp both from one counter, so that the clock's steps do not matter; in doubt \
            ask the backend.",

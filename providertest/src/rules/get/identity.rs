@@ -123,9 +123,10 @@ pub(super) const NEVER_ANOTHERS_DATA: Rule = Rule {
     absent: None,
     why: "A number that the backend has given out again belongs to another machine. Shown as the user's \
           proxy, it gets the user's traffic, and its address is published.",
-    tested: "Puts something else in the instance's place: without a mark, with another installation's, with \
-             one that differs from ours in case only, with another owner's. Get by its id must be NotFound, \
-             after a restart too, and change nothing.",
+    tested: "Puts something foreign without a mark in the instance's place, under the same id. Get must be \
+             NotFound, after a restart too, and change nothing. Then gives instances another owner's mark, \
+             another installation's, and one whose identity differs from ours in case only: NotFound \
+             again.",
     mend: "Ask `Ownership::of` with the name and marks that were read, and compare that name with the one in \
            the id, before anything else of the answer is used. All but `Ownership::Ours` is NotFound.",
 };

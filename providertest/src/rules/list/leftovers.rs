@@ -47,10 +47,10 @@ pub(super) const LEFTOVERS_LISTED: Rule = Rule {
     absent: Some(|w| nothing_outlives(w).boxed()),
     why: "An instance went by somebody's hand, and its disk stayed. If no listing shows that, it stays on \
           the bill, and the next create of the name fails over it.",
-    tested: "Removes an instance and leaves its parts. Each part that the observer sees must be a leftover \
-             with owner and creation time, after a restart too, and another installation must see none. \
-             Where the provider removes no parts itself, a delete must leave none, and no leftover be \
-             listed.",
+    tested: "Removes an instance and leaves its parts, which are served in pages of one. Each part that \
+             the observer sees must be a leftover with owner and creation time, after a restart too, and \
+             another installation must see none. Where the provider removes no parts itself, a delete must \
+             leave none, and no leftover be listed.",
     mend: "Implement `Leftovers`: list what bears our mark, or our name (`Name`, `InstallationId::short`, \
            kind), and take away what a living instance needs. Read parts before instances, so that an \
            instance made in between protects its own.",
@@ -98,10 +98,11 @@ pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
     absent: Some(|w| nothing_outlives(w).boxed()),
     why: "A leftover that cannot be deleted comes back at every round of the collector. One whose delete \
           takes more along destroys the disk of a living proxy.",
-    tested: "Deletes each leftover of a removed instance by its id, twice, beside a living instance. No \
-             delete may fail, the parts must be gone, and all else must stand, also after deletes by ids \
-             that nobody wrote and by another installation. Where the provider removes no parts itself, a \
-             delete must leave none.",
+    tested: "Asks for ids that nobody wrote, and lets another installation ask for ours: everything must \
+             stand. Then deletes each leftover of a removed instance by its id, twice, beside a living \
+             instance. No delete may fail, the parts must be gone, all else must stand, and no leftover be \
+             listed. Where the provider removes no parts itself, a delete must leave none, and no leftover \
+             be listed.",
     mend: "Parse the `LeftoverId` strictly by a `Grammar`, take the owner's turn at `Gate::name`, delete the \
            one resource that the id names, and take its absence as success.",
 };

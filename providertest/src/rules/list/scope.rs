@@ -71,10 +71,10 @@ pub(super) const ALL_PAGES: Rule = Rule {
     absent: Some(|w| no_pages(w).boxed()),
     why: "A client that ignored the page token saw the first five hundred instances only. The others are \
           never collected and never counted, and look gone to whoever searches in the listing.",
-    tested: "Makes instances until there are 25, and serves them in pages of one, two and five. The listing \
-             must have all of them, once, and take as many calls as there are pages. Where listings are \
-             declared to come without pages, the harness must be unable to serve any, and one answer must \
-             have all.",
+    tested: "Has twenty-five instances listed, five made by create and the others planted with our mark, \
+             in pages of one, two and five. The listing must have all of them, once, and must have taken \
+             as many calls as there are pages. Where listings are declared to come without pages, the \
+             harness must be unable to serve any, and one answer must have all five.",
     mend: "Follow the token until the backend gives none; a page may be short or empty before that. When a \
            token goes bad, drop what was read and begin anew, a bounded number of times, and then answer the \
            error.",

@@ -72,8 +72,8 @@ pub(super) const ONLY_THIS_INSTALLATION: Rule = Rule {
     why: "Two clusters use one project. A collector that sees the other's instances finds no owner for them \
           in its own cluster, and deletes them all.",
     tested: "Another installation creates an instance on the same backend; one more is planted, and one \
-             whose identity begins as ours. Our listing must have ours alone, and the other's must have its \
-             own and not ours.",
+             whose identity begins as ours, and one whose identity differs from ours in case only. Our \
+             listing must have ours alone, and the other's must have its own and not ours.",
     mend: "Let `Ownership::of` compare the installation in the mark with the `Identity` of the `Context`: \
            whole, never by a beginning or by the short form.",
 };

@@ -23,9 +23,9 @@ pub const RULES: &[Rule] = &[
         absent: None,
         why: "A decorator that forgets an ability turns it off without a word, and in production only: no \
               checks, no leftovers collected, no hints.",
-        tested: "Compares the decorated provider with the bare one: abilities and profile must be the same. \
-                 Then drives every operation, on a fake also a failing and a cancelled get: each must open \
-                 its span on the way through.",
+        tested: "Compares the decorated provider with the bare one: abilities and profile must be the \
+                 same, and the profile the one that the suite goes by. Then drives every operation, on a \
+                 fake also a failing and a cancelled get: each must open its span on the way through.",
         mend: "Leave the wrapping to `provider_api::decorate`, which the registry applies; a wrapper of your \
                own wraps all four parts of `Built`, hands on what is wrapped, and answers the inner profile.",
     },

@@ -1,0 +1,59 @@
+//! Runs of rules that this file makes up: what goes wrong beside a rule's own code.
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+
+use super::*;
+use crate::{
+    memory::{self, MemoryHarness},
+    report::Status,
+    rule::{Caller, Checked, Level, Stop, always},
+    world::World,
+};
+
+const HOLDS: Rule = Rule {
+    id: "made-up.holds",
+    level: Level::Must,
+    says: "Nothing.",
+    caller: Caller::Everybody,
+    applies: always,
+    check: Check::Case(|_| async { Ok(()) }.boxed()),
+    absent: None,
+    why: "Nothing goes wrong.",
+    tested: "Not at all.",
+    mend: "There is nothing to mend.",
+};
+const PANICS_ASIDE: Rule = Rule { check: Check::Case(|w| panics_aside(w, Ok(())).boxed()), ..HOLDS };
+const BROKEN_BESIDES: Rule = Rule {
+    check: Check::Case(|w| panics_aside(w, Err(Stop::Broken("it is broken besides".into()))).boxed()),
+    ..HOLDS
+};
+
+async fn panics_aside(_: &mut World, then: Checked) -> Checked {
+    let task = tokio::spawn(async { panic!("swallowed") });
+    // As an executor does with the task of a connection.
+    let _ = task.await;
+    then
+}
+
+fn judged(rule: &'static Rule) -> (Status, String) {
+    let harness: Arc<dyn Harness> = Arc::new(MemoryHarness::with("plain", memory::plain()));
+    let options = Options { rules: vec![rule], complete: false, jobs: 1, ..Options::all() };
+    let report = run(&harness, &options, &Silent);
+    let judged =
+        report.rules().next().map(|(_, rule)| (rule.status, rule.reason.clone().unwrap_or_default()));
+    judged.expect("the rule was run")
+}
+
+#[test]
+fn a_panic_that_an_executor_swallowed_is_an_error() {
+    let (status, reason) = judged(&PANICS_ASIDE);
+    assert_eq!(status, Status::Error);
+    assert!(
+        reason.contains("a task of the fake or of the provider panicked") && reason.contains("swallowed")
+    );
+    // It is told of its own case only, and of none that is red already.
+    assert_eq!(judged(&HOLDS), (Status::Pass, String::new()));
+    assert_eq!(judged(&BROKEN_BESIDES), (Status::Fail, "it is broken besides".into()));
+}
