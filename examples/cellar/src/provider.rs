@@ -41,9 +41,10 @@ impl Cellar {
         profile.budgets = budgets;
         let seam = context.seam(TYPE, budgets.call);
         let gate = Arc::new(context.gate(shared.max_concurrent_per_target));
-        let client = Client::new(&config, context.tracker.is_some());
+        let client = |host| Client::new(host, &config, context.tracker.is_some());
+        let clients = config.hosts.iter().map(|host| (host.name.clone(), client(host))).collect();
         Self {
-            backend: Backend::new(client, seam.clone(), Arc::clone(&gate)),
+            backend: Backend::new(clients, seam.clone(), Arc::clone(&gate)),
             name: context.name,
             identity: context.identity,
             addresses: shared.addresses.clone(),
@@ -61,13 +62,14 @@ impl Cellar {
     pub fn built(self) -> Built {
         let provider = Arc::new(self);
         let mut built = Built::new(Arc::clone(&provider) as Arc<dyn Provider>);
-        built.checker = Some(provider);
+        built.checker = Some(Arc::clone(&provider) as _);
+        built.leftovers = Some(provider);
         built
     }
 
     /// Runs one operation within its budget and says in its error who did what to what (`create.bounded`,
     /// `errors.configured-name`, `errors.operation-and-id`).
-    async fn bounded<T>(
+    pub(crate) async fn bounded<T>(
         &self,
         operation: Operation,
         subject: &str,
@@ -99,9 +101,9 @@ impl Provider for Cellar {
     async fn get(&self, id: &ProviderId) -> Result<Instance, GetError> {
         let work = async {
             let machine = MachineId::parse(id)?;
-            if self.config.zone(&machine.zone).is_none() {
+            if self.config.host(&machine.host).is_none() {
                 let text =
-                    format!("zone {} is not configured, so nothing can be said about it", machine.zone);
+                    format!("host {} is not configured, so nothing can be said about it", machine.host);
                 return Err(Error::permanent(text).leaving(LeftBehind::Unknown));
             }
             self.get_machine(&machine).await
@@ -112,11 +114,11 @@ impl Provider for Cellar {
     async fn delete(&self, id: &ProviderId) -> Result<Deleted, Error> {
         let work = async {
             let machine = MachineId::parse(id)?;
-            if self.config.zone(&machine.zone).is_none() {
+            if self.config.host(&machine.host).is_none() {
                 // delete.abandoned-is-said
-                let MachineId { zone, name } = machine;
+                let MachineId { host, name } = machine;
                 return Ok(Deleted::Abandoned(format!(
-                    "machine {name} in zone {zone}, which is not configured"
+                    "box {name} and its disks on host {host}, which is not configured"
                 )));
             }
             let _turn = self.gate.name(machine.name.as_str()).await;

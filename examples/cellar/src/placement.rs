@@ -11,7 +11,7 @@ pub(crate) struct Placed {
     pub(crate) id: MachineId,
     /// The backend's name of it.
     pub(crate) image: String,
-    pub(crate) machine_type: String,
+    pub(crate) cpus: u32,
 }
 
 /// Resolves a request.
@@ -22,25 +22,25 @@ pub(crate) fn place(request: &CreateRequest, config: &Config, images: &ImageRule
             return Err(Error::permanent(text));
         }
         Ok(Placed {
-            id: MachineId::new(zone(request, config)?, &request.name),
+            id: MachineId::new(host(request, config)?, &request.name),
             image: image(request, config, images)?,
-            machine_type: machine_type(request, config)?,
+            cpus: cpus(request, config)?,
         })
     };
     resolve().map_err(|error| error.coded("BadPlacement").leaving(LeftBehind::Nothing))
 }
 
-fn zone<'c>(request: &CreateRequest, config: &'c Config) -> Result<&'c str, Error> {
+fn host<'c>(request: &CreateRequest, config: &'c Config) -> Result<&'c str, Error> {
     let asked = request.placement.zone.as_deref();
-    let first = config.zones.iter().find(|zone| !zone.decommissioned);
-    let zone = asked.map_or(first, |asked| config.zone(asked));
-    let known = || config.zones.iter().map(|zone| zone.name.as_str());
-    let zone = zone.ok_or_else(|| unknown("placement.zone", asked.unwrap_or("none"), known()))?;
-    if zone.decommissioned {
-        let text = format!("placement.zone {:?} is decommissioned, and nothing new is made there", zone.name);
+    let first = config.hosts.iter().find(|host| !host.decommissioned);
+    let host = asked.map_or(first, |asked| config.host(asked));
+    let known = || config.hosts.iter().map(|host| host.name.as_str());
+    let host = host.ok_or_else(|| unknown("placement.zone", asked.unwrap_or("none"), known()))?;
+    if host.decommissioned {
+        let text = format!("placement.zone {:?} is decommissioned, and nothing new is made there", host.name);
         return Err(Error::permanent(text));
     }
-    Ok(&zone.name)
+    Ok(&host.name)
 }
 
 /// The image: of the catalogue, or one that `allowedImagePrefixes` lets through (`create.image-allow-list`).
@@ -54,14 +54,12 @@ fn image(request: &CreateRequest, config: &Config, images: &ImageRules) -> Resul
     images.allow(asked).map(|()| asked.clone())
 }
 
-fn machine_type(request: &CreateRequest, config: &Config) -> Result<String, Error> {
-    let Some(asked) = &request.placement.machine_type else {
-        return Ok(config.machine_types.first().cloned().unwrap_or_default());
-    };
-    if config.machine_types.contains(asked) {
-        return Ok(asked.clone());
-    }
-    Err(unknown("placement.machineType", asked, config.machine_types.iter().map(String::as_str)))
+fn cpus(request: &CreateRequest, config: &Config) -> Result<u32, Error> {
+    let asked = request.placement.machine_type.as_deref();
+    let mut types = config.machine_types.iter();
+    let found = types.find(|(name, _)| asked.is_none_or(|asked| asked == name)).map(|(_, cpus)| *cpus);
+    let known = || config.machine_types.iter().map(|(name, _)| name.as_str());
+    found.ok_or_else(|| unknown("placement.machineType", asked.unwrap_or("none"), known()))
 }
 
 fn unknown<'k>(field: &str, asked: &str, known: impl Iterator<Item = &'k str>) -> Error {

@@ -22,7 +22,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    config::{Config, Endpoint},
+    config::{Config, Endpoint, Host},
     error::{ApiError, Refusal},
 };
 
@@ -85,9 +85,9 @@ impl Request {
 }
 
 impl Client {
-    pub(crate) fn new(config: &Config, tracked: bool) -> Self {
+    pub(crate) fn new(host: &Host, config: &Config, tracked: bool) -> Self {
         Self {
-            endpoint: config.endpoint.clone(),
+            endpoint: host.endpoint.clone(),
             ca: config.ca.clone(),
             token: config.credentials.clone(),
             tracked,

@@ -1,7 +1,5 @@
 //! What the API's refusals mean. [`classify`] is the one place that decides.
-//!
-//! TO ADAPT: [`Refusal::read`] to the shape of your backend's error bodies, [`classify`] to its codes. The test walks the
-//! catalogue, and so do the rules `errors.table` and `create.classifies-faults`.
+//! The test walks the catalogue, and so do the rules `errors.table` and `create.classifies-faults`.
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
@@ -15,10 +13,6 @@ pub(crate) enum Meaning {
     Absent,
     /// The name is taken.
     Exists,
-    /// Another machine stands in its place.
-    Changed,
-    /// The page token is no longer good.
-    BadPage,
     /// No answer in time.
     Overlong,
     /// The API could not be reached, or its connection broke.
@@ -39,14 +33,12 @@ pub(crate) enum Meaning {
 pub(crate) fn classify(refusal: &Refusal) -> (Meaning, FailureClass) {
     use FailureClass::{Permanent, QuotaExceeded, Transient};
     match (refusal.status, refusal.code.as_str()) {
-        (404, "notFound") => (Meaning::Absent, Transient),
-        (409, "alreadyExists") => (Meaning::Exists, Transient),
-        (412, "otherMachine") => (Meaning::Changed, Transient),
-        (410, "badPage") => (Meaning::BadPage, Transient),
+        (404, "2") => (Meaning::Absent, Transient),
+        (409, "17") => (Meaning::Exists, Transient),
         (401, _) => (Meaning::Unauthorized, Permanent),
-        (403, "quotaExceeded") | (503, "outOfCapacity") | (429, _) => (Meaning::Other, QuotaExceeded),
+        (507, "28") | (429, _) => (Meaning::Other, QuotaExceeded),
         (403, _) => (Meaning::Forbidden, Permanent),
-        (400 | 422, _) => (Meaning::Other, Permanent),
+        (400, "22") => (Meaning::Other, Permanent),
         _ => (Meaning::Other, Transient),
     }
 }
@@ -60,9 +52,9 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// Turns the seam's error into what an operation can use; secrets end here (`errors.hides-secrets`).
-    pub(crate) fn of(kind: CallKind, zone: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
+    pub(crate) fn of(kind: CallKind, host: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
         let cause = error.scrubbed(kind, scrubber);
-        let text = format!("{} in zone {zone} failed: {cause}", kind.name);
+        let text = format!("{} on host {host} failed: {cause}", kind.name);
         let (meaning, error) = match error {
             CallError::Overlong(_) => (Meaning::Overlong, Error::transient(text).coded(reasons::TIMEOUT)),
             CallError::Backend(ApiError::Unreachable(_)) => {
@@ -104,13 +96,6 @@ pub(crate) fn tolerate<T>(result: Result<T, Refused>, tolerated: &[Meaning]) -> 
     }
 }
 
-/// The answer of an operation that is still to be written.
-pub(crate) fn unwritten(operation: &str, file: &str) -> Error {
-    Error::permanent(format!("{operation} is not written yet: write it in {file}"))
-        .coded("NotWritten")
-        .leaving(provider_api::LeftBehind::Nothing)
-}
-
 /// Why a call to the API gave no result.
 #[derive(Debug)]
 pub(crate) enum ApiError {
@@ -128,27 +113,25 @@ pub(crate) enum ApiError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: u16,
-    /// Empty where the answer was not the API's own.
+    /// The errno; empty where the answer was not the daemon's own.
     pub(crate) code: String,
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
 }
 
 impl Refusal {
-    /// Reads `{"error": {"code": …, "message": …}}`; what has another shape is kept as text.
+    /// Reads `{"errno": …, "error": …}`; what has another shape is kept as text.
     pub(crate) fn read(status: u16, body: &str, retry_after: Option<Duration>) -> Self {
         #[derive(Deserialize)]
         struct Body {
-            error: Wire,
-        }
-        #[derive(Deserialize)]
-        struct Wire {
-            code: String,
+            errno: u32,
             #[serde(default)]
-            message: String,
+            error: String,
         }
         match serde_json::from_str::<Body>(body) {
-            Ok(Body { error: Wire { code, message } }) => Self { status, code, message, retry_after },
+            Ok(Body { errno, error }) => {
+                Self { status, code: errno.to_string(), message: error, retry_after }
+            }
             Err(_) => {
                 let message = body.chars().take(200).collect();
                 Self { status, code: String::new(), message, retry_after }
@@ -156,12 +139,11 @@ impl Refusal {
         }
     }
 
-    /// Status and code, for conditions. A code is a word; anything else may be a quotation.
+    /// Status and errno, for conditions.
     fn code(&self) -> String {
-        let word = |code: &str| code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric());
         match self.code.as_str() {
-            code if !code.is_empty() && word(code) => format!("{} {code}", self.status),
-            _ => self.status.to_string(),
+            "" => self.status.to_string(),
+            errno => format!("{} errno {errno}", self.status),
         }
     }
 }
@@ -241,8 +223,8 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_is_no_word_is_not_shown() {
-        let refusal = Refusal::read(400, r#"{"error": {"code": "bad #cloud-config"}}"#, None);
+    fn an_errno_that_is_no_number_is_not_shown() {
+        let refusal = Refusal::read(400, r##"{"errno": "bad #cloud-config"}"##, None);
         assert_eq!(ApiError::Refused(refusal).code(), "400");
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use provider_api::{CredentialFile, config::Fields, usable_segment};
 use reqwest::Url;
 
-/// Where the API is.
+/// Where a daemon is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// At a URL.
@@ -16,9 +16,11 @@ pub enum Endpoint {
 
 /// A part of the backend that can fail on its own, and that instances can be made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct Host {
     /// `name`.
     pub name: String,
+    /// `endpoint`: where its daemon is.
+    pub endpoint: Endpoint,
     /// `decommissioned`: nothing new is made there, all else goes on (`delete.decommissioned-target`).
     pub decommissioned: bool,
 }
@@ -27,55 +29,49 @@ pub struct Zone {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
-    /// `endpoint`: where the API is.
-    pub endpoint: Endpoint,
     /// `caFile`: the roots that vouch for the API, read whenever it is used.
     pub ca: Option<CredentialFile>,
     /// `credentialsFile`: the token, read whenever it is used.
     pub credentials: CredentialFile,
-    /// `zones`, in the order of the file; a request that names none gets the first.
-    pub zones: Vec<Zone>,
-    /// `images`: the catalogue, from names to the backend's images.
+    /// `hosts`, in the order of the file; a request that names none gets the first.
+    pub hosts: Vec<Host>,
+    /// `images`: the catalogue, from names to base disks.
     pub images: BTreeMap<String, String>,
-    /// `machineTypes`; a request that names none gets the first.
-    pub machine_types: Vec<String>,
+    /// `machineTypes`: sizes by name, each a number of cpus; a request that names none gets the first.
+    pub machine_types: Vec<(String, u32)>,
 }
 
 impl Config {
     /// Reads the block and reports everything that is wrong with it (`runtime.all-config-errors-at-once`).
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let endpoint = fields.required::<String>("endpoint");
-        let endpoint = endpoint
-            .and_then(|text| Endpoint::parse(&text).map_err(|why| fields.problem("endpoint", why)).ok());
         let ca = fields.optional::<PathBuf>("caFile").map(CredentialFile::new);
         let credentials = fields.required::<PathBuf>("credentialsFile").map(CredentialFile::new);
-        let zones: Vec<_> = fields.each("zones").into_iter().map(|mut zone| Zone::read(&mut zone)).collect();
-        if zones.is_empty() {
-            fields.problem("zones", "has no zone; at least one is needed");
+        let hosts: Vec<_> = fields.each("hosts").into_iter().map(|mut host| Host::read(&mut host)).collect();
+        if hosts.is_empty() {
+            fields.problem("hosts", "has no host; at least one is needed");
         }
-        let zones: Option<Vec<_>> = zones.into_iter().collect();
-        let zones = zones.filter(|zones| are_distinct(zones, fields));
+        let hosts: Option<Vec<_>> = hosts.into_iter().collect();
+        let hosts = hosts.filter(|hosts| are_distinct(hosts, fields));
         let images = fields.required::<BTreeMap<String, String>>("images");
         if images.as_ref().is_some_and(BTreeMap::is_empty) {
             fields.problem("images", "has no image; at least one is needed");
         }
-        let machine_types = fields.required::<Vec<String>>("machineTypes");
+        let machine_types = fields.required::<Vec<(String, u32)>>("machineTypes");
         if machine_types.as_ref().is_some_and(Vec::is_empty) {
             fields.problem("machineTypes", "has no machine type; at least one is needed");
         }
         Some(Self {
-            endpoint: endpoint?,
             ca,
             credentials: credentials?,
-            zones: zones?,
+            hosts: hosts?,
             images: images?,
             machine_types: machine_types?,
         })
     }
 
-    /// The zone of that name.
-    pub(crate) fn zone(&self, name: &str) -> Option<&Zone> {
-        self.zones.iter().find(|zone| zone.name == name)
+    /// The host of that name.
+    pub(crate) fn host(&self, name: &str) -> Option<&Host> {
+        self.hosts.iter().find(|host| host.name == name)
     }
 }
 
@@ -114,11 +110,14 @@ impl std::fmt::Display for Endpoint {
     }
 }
 
-impl Zone {
+impl Host {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required::<String>("name");
+        let endpoint = fields.required::<String>("endpoint");
+        let endpoint = endpoint
+            .and_then(|text| Endpoint::parse(&text).map_err(|why| fields.problem("endpoint", why)).ok());
         let decommissioned = fields.or("decommissioned", false);
-        // Names of zones end up in ids and in paths.
+        // Names of hosts end up in ids and in paths.
         let name = name.filter(|name| {
             let usable = usable_segment(name) && !matches!(name.as_str(), "." | "..");
             if !usable {
@@ -126,14 +125,14 @@ impl Zone {
             }
             usable
         });
-        Some(Self { name: name?, decommissioned })
+        Some(Self { name: name?, endpoint: endpoint?, decommissioned })
     }
 }
 
-fn are_distinct(zones: &[Zone], fields: &Fields<'_>) -> bool {
-    let twice = zones.iter().enumerate().find(|(at, zone)| zones[..*at].iter().any(|z| z.name == zone.name));
-    if let Some((_, zone)) = twice {
-        fields.problem("zones", format!("two zones are called {}", zone.name));
+fn are_distinct(hosts: &[Host], fields: &Fields<'_>) -> bool {
+    let twice = hosts.iter().enumerate().find(|(at, host)| hosts[..*at].iter().any(|z| z.name == host.name));
+    if let Some((_, host)) = twice {
+        fields.problem("hosts", format!("two hosts are called {}", host.name));
     }
     twice.is_none()
 }
@@ -168,10 +167,12 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_said_at_once() {
-        let yaml = "providers: [{name: a, type: cellar, cellar: {endpoint: 'http://api.example', \
-                    zones: [{name: a/b}], images: {}, machineTypes: [], colour: red}}]";
+        let yaml = "providers: [{name: a, type: cellar, cellar: {images: {}, machineTypes: {}, \
+                    colour: red, hosts: [{name: a/b, endpoint: 'http://api.example'}]}}]";
         let report = load(yaml).unwrap_err().to_string();
-        for key in ["endpoint", "credentialsFile", "zones[0].name", "images", "machineTypes", "colour"] {
+        for key in
+            ["hosts[0].endpoint", "credentialsFile", "hosts[0].name", "images", "machineTypes", "colour"]
+        {
             assert!(report.contains(&format!("cellar.{key}: ")), "{key} in {report}");
         }
     }

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 //!
 //! What lives here: the provider, its config and its profile. The contract is `provider-api`.
-#![expect(dead_code, reason = "for what is still to be written; then the compiler asks to remove it")]
 
 mod backend;
 mod catalogue;
@@ -10,9 +9,11 @@ mod client;
 mod config;
 mod create;
 mod delete;
+mod disks;
 mod error;
 mod get;
 mod id;
+mod leftovers;
 mod list;
 mod mark;
 mod placement;
@@ -24,7 +25,7 @@ mod view;
 use std::sync::Arc;
 
 pub use catalogue::CATALOGUE;
-pub use config::{Config, Endpoint, Zone};
+pub use config::{Config, Endpoint, Host};
 pub use profile::{TYPE, profile};
 pub use provider::Cellar;
 use provider_api::{ProviderType, Registry};

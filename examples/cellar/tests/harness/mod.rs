@@ -5,7 +5,7 @@ mod fake;
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use fake::{Api, IMAGE, MACHINE_TYPES, Machine, ZONES, empty};
+use fake::{Api, BASE, HOSTS, Machine, OTHER_BASE, empty};
 use provider_api::{CreateRequest, Owner, Placement, ProviderType, Secret, Uid};
 use provider_cellar::{CATALOGUE, TYPE, profile};
 use providertest::{
@@ -26,10 +26,15 @@ pub(crate) struct Fakes;
 struct Served {
     store: Shared<Machine>,
     hand: StoreHand<Machine>,
-    api: Arc<Api>,
     token_file: PathBuf,
+    /// One daemon for each host.
+    daemons: Vec<Daemon>,
+}
+
+/// The daemon of one host. It serves for as long as the case.
+struct Daemon {
+    api: Arc<Api>,
     socket: PathBuf,
-    /// Serves for as long as the case.
     _serving: Serving,
 }
 
@@ -50,19 +55,24 @@ impl Harness for Fakes {
             catalogue: CATALOGUE,
             backend_version: version.to_owned(),
         };
-        vec![setup("v1", "fake, API version 1")]
+        vec![setup("r7", "fake, API revision 7")]
     }
 
     async fn open(&self, setup: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError> {
         let folder = case.folder.path()?;
-        let (token_file, socket) = (folder.join("token"), folder.join("api.sock"));
+        let token_file = folder.join("token");
         let store = Shared::new(empty(StoreHand::<Machine>::token(case, 0)), Arc::clone(&case.clock));
         let hand = StoreHand::new(store.clone(), case).with_token_file(token_file.clone())?;
-        let api = Arc::new(Api { store: store.clone() });
-        let server = Server::new(Arc::clone(&api) as _, case.wire.clone(), setup.catalogue);
-        let serving = server.serve(On::Unix(socket.clone()));
-        let serving = serving.map_err(|error| HarnessError(format!("cannot serve the fake: {error}")))?;
-        Ok(Box::new(Served { store, hand, api, token_file, socket, _serving: serving }))
+        let serve = |host| {
+            let api = Arc::new(Api { host, store: store.clone() });
+            let server = Server::new(Arc::clone(&api) as _, case.wire.clone(), setup.catalogue);
+            let socket = folder.join(format!("{host}.sock"));
+            let serving = server.serve(On::Unix(socket.clone()));
+            let serving = serving.map_err(|error| HarnessError(format!("cannot serve the fake: {error}")))?;
+            Ok(Daemon { api, socket, _serving: serving })
+        };
+        let daemons = HOSTS.into_iter().map(serve).collect::<Result<_, HarnessError>>()?;
+        Ok(Box::new(Served { store, hand, token_file, daemons }))
     }
 }
 
@@ -73,17 +83,17 @@ impl Backend for Served {
     }
 
     fn block(&self, shape: &[Shape]) -> Result<Value, Unable> {
-        let without = |zone: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == zone));
-        let retired = |zone: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(z) if z == zone));
-        let zones = ZONES.iter().filter(|zone| !without(zone));
-        let zones: Vec<_> =
-            zones.map(|zone| json!({"name": zone, "decommissioned": retired(zone)})).collect();
+        let without = |host: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == host));
+        let retired = |host: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(z) if z == host));
+        let hosts = self.daemons.iter().filter(|daemon| !without(daemon.api.host)).map(|daemon| {
+            let (host, endpoint) = (daemon.api.host, format!("unix:{}", daemon.socket.display()));
+            json!({"name": host, "endpoint": endpoint, "decommissioned": retired(host)})
+        });
         let mut block = json!({
-            "endpoint": format!("unix:{}", self.socket.display()),
             "credentialsFile": self.token_file,
-            "zones": zones,
-            "images": {"squid": IMAGE},
-            "machineTypes": MACHINE_TYPES,
+            "hosts": hosts.collect::<Vec<_>>(),
+            "images": {"squid": BASE},
+            "machineTypes": {"large": 4, "small": 1},
         });
         if shape.contains(&Shape::Broken) {
             block["colour"] = json!("red");
@@ -107,16 +117,16 @@ impl Backend for Served {
         let mut cloud_init = format!("#cloud-config\nfinal_message: this is for {uid} alone\n").into_bytes();
         cloud_init.extend([0, 0xfe, 0xff, b'\n']);
         let mut request = CreateRequest::new(uid.clone(), owner, Secret::new(cloud_init));
-        request.placement = placement(ZONES[0]);
+        request.placement = placement(HOSTS[0]);
         request
     }
 
     fn placements(&self) -> Vec<Placement> {
-        ZONES.map(placement).into()
+        HOSTS.map(placement).into()
     }
 
     fn targets(&self) -> Vec<String> {
-        ZONES.map(str::to_owned).into()
+        HOSTS.map(str::to_owned).into()
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -124,7 +134,7 @@ impl Backend for Served {
     }
 
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)> {
-        let (good, nowhere) = (placement(ZONES[0]), Some("nowhere".to_owned()));
+        let (good, nowhere) = (placement(HOSTS[0]), Some("nowhere".to_owned()));
         vec![
             (Placement { zone: nowhere.clone(), ..good.clone() }, "placement.zone"),
             (Placement { machine_type: nowhere.clone(), ..good.clone() }, "placement.machineType"),
@@ -133,7 +143,7 @@ impl Backend for Served {
     }
 
     fn uncatalogued_image(&self) -> Option<String> {
-        Some("elsewhere.example/squid:7".to_owned())
+        Some(OTHER_BASE.to_owned())
     }
 
     fn hand(&self) -> &dyn Hand {
@@ -149,20 +159,20 @@ impl Hand for Served {
 
     async fn send_nonsense(&self) -> Result<bool, Unable> {
         let token = String::from_utf8_lossy(&self.store.open().token).into_owned();
-        let nonsense = http::Request::post(format!("/v1/zones/{}/machines", ZONES[0]))
+        let nonsense = http::Request::put("/boxes/nonsense")
             .header("authorization", format!("Bearer {token}"))
-            .body(r#"{"name": "", "machineType": "no-such-type"}"#.into())
+            .body(r#"{"labels": {}, "cpus": 0, "disks": ["no-such-disk"]}"#.into())
             .map_err(|_| Unable("write down nonsense"))?;
-        let answer = self.api.answer(&Request::of(nonsense));
+        let answer = self.daemons[0].api.answer(&Request::of(nonsense));
         Ok(answer.map_or(true, |answer| !answer.status().is_success()))
     }
 }
 
-fn placement(zone: &str) -> Placement {
+fn placement(host: &str) -> Placement {
     Placement {
         region: None,
-        zone: Some(zone.to_owned()),
-        machine_type: Some(MACHINE_TYPES[0].to_owned()),
+        zone: Some(host.to_owned()),
+        machine_type: Some("small".to_owned()),
         image: Some("squid".to_owned()),
     }
 }

@@ -1,16 +1,14 @@
 //! What the provider declares about itself. Rules follow it: what is declared absent is tested to be absent.
-//!
-//! TO ADAPT: every value that is not true of your backend.
 
 use provider_api::{
     CallBudget, Profile, StateKind,
     profile::{
-        BackendTest, ClientKind, CredentialsFrom, DeleteReturn, Delivery, ListPartial, PlacementField, Quota,
-        Readiness,
+        AsyncOp, BackendTest, ClientKind, CredentialsFrom, Delivery, IpSource, ListPartial, PlacementField,
+        Quota, Readiness, SecondaryResources,
     },
 };
 
-use crate::{backend::CALLS, id::IDS, state::TABLE};
+use crate::{backend::CALLS, delete::REMOVAL, id::IDS, state::TABLE};
 
 /// The type's name in the config.
 pub const TYPE: &str = "cellar";
@@ -19,8 +17,11 @@ pub const TYPE: &str = "cellar";
 pub fn profile() -> Profile {
     let mut profile = Profile::plain(TYPE);
     profile.readiness = Readiness::ProvisioningWindow;
-    profile.delete_return = DeleteReturn::ReturnsEarly;
+    // It works on a removal after the answer, and the disks are busy until then; a snapshot makes a box busy.
+    profile.async_ops = [AsyncOp::BackendLock].into();
+    profile.ip_source = IpSource::Discovered;
     profile.list_partial = ListPartial::OmitUnreachable;
+    profile.secondary_resources = SecondaryResources::Explicit;
     profile.quota = Quota::Detected;
     profile.credentials = CredentialsFrom::MountedFiles;
     profile.client_kind = ClientKind::ThinClient;
@@ -31,13 +32,14 @@ pub fn profile() -> Profile {
     profile.states =
         [StateKind::Provisioning, StateKind::Running, StateKind::Stopped, StateKind::Terminated].into();
     profile.native_states = TABLE.to_vec();
-    profile.check_target = "zone";
-    profile.check_details = vec!["version", "machines", "quota"];
+    profile.check_target = "host";
+    profile.check_details = vec!["revision", "boxes", "poolFree"];
     profile.calls = CALLS.to_vec();
-    profile.call_budget = CallBudget { create: 2, get: 1, delete: 2, list: 1, list_each: 0, check: 1 };
+    profile.call_budget = CallBudget { create: 4, get: 1, delete: 5, list: 1, list_each: 0, check: 1 };
+    profile.waits = vec![REMOVAL];
     profile.id_pattern = IDS.pattern();
-    profile.reachable_from = "the network of the zone";
-    profile.distinct_egress = "yes: each machine has an address of its own";
+    profile.reachable_from = "the network of the host";
+    profile.distinct_egress = "yes: each box has an address of its own";
     profile
 }
 

@@ -27,7 +27,7 @@ fn a_certificate_is_good_when_the_ca_file_vouches_for_it() {
         let (token, ca) = (folder.path().unwrap().join("token"), folder.path().unwrap().join("ca.pem"));
         std::fs::write(&token, "a token\n").unwrap();
         let clock = Arc::new(SystemClock::default());
-        let api = Arc::new(Api { store: Shared::new(empty(b"a token".to_vec()), clock.clone()) });
+        let api = Arc::new(Api { host: "eu-1", store: Shared::new(empty(b"a token".to_vec()), clock.clone()) });
         let tls = Tls::new(&[]).unwrap();
         let server = Server::new(api, Wire::new(Ledger::default()), CATALOGUE);
         let serving = server.serve(On::Tls(tls.clone())).unwrap();
@@ -35,8 +35,8 @@ fn a_certificate_is_good_when_the_ca_file_vouches_for_it() {
         let mut registry = Registry::default();
         register(&mut registry);
         let yaml = format!(
-            "providers: [{{name: a, type: cellar, cellar: {{endpoint: '{}', caFile: {}, \
-             credentialsFile: {}, zones: [{{name: eu-1}}], images: {{a: b}}, machineTypes: [small]}}}}]",
+            "providers: [{{name: a, type: cellar, cellar: {{hosts: [{{name: eu-1, endpoint: '{}'}}], caFile: {}, \
+             credentialsFile: {}, images: {{a: b}}, machineTypes: {{small: 1}}}}}}]",
             serving.url(),
             ca.display(),
             token.display()

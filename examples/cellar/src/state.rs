@@ -1,0 +1,76 @@
+//! What a machine's power means, with the host's note where that decides.
+//! A power that the table does not have is Stopped, with its name as the reason.
+
+use provider_api::{AddressPolicy, NativeState, Reason, State, StateKind};
+
+use crate::view::Machine;
+
+/// The native-state table (`get.native-state-table`). Stopped and Terminated are for what does not recover by itself.
+pub(crate) const TABLE: &[NativeState] = &[
+    NativeState::new("starting", StateKind::Provisioning),
+    NativeState::new("on", StateKind::Running),
+    NativeState::reasoned("off", StateKind::Stopped).started(),
+    NativeState::reasoned("paused", StateKind::Stopped).started(),
+    NativeState::reasoned("paused: disk full", StateKind::Stopped).started(),
+    NativeState::reasoned("crashed", StateKind::Terminated),
+];
+
+/// The state of a machine.
+pub(crate) fn state(machine: &Machine, addresses: &AddressPolicy) -> State {
+    if machine.is_deleting() {
+        // get.deleting-is-not-running
+        let reason = Reason::new("Deleting", "its deletion is in progress");
+        return State::Stopped { reason: Some(reason) };
+    }
+    match kind(machine) {
+        StateKind::Running => match addresses.pick(machine.leases.iter().copied()) {
+            Some(address) => State::Running { address },
+            // get.no-address-is-provisioning
+            None => {
+                let reason = Reason::new("NoAddress", "it runs, and has no usable address yet");
+                State::Provisioning { reason: Some(reason) }
+            }
+        },
+        StateKind::Provisioning => State::Provisioning { reason: reason(machine) },
+        StateKind::Stopped => State::Stopped { reason: reason(machine) },
+        StateKind::Terminated => State::Terminated { reason: reason(machine) },
+    }
+}
+
+/// The kind of state; an unknown power is Stopped (`get.unknown-state-is-stopped`).
+pub(crate) fn kind(machine: &Machine) -> StateKind {
+    row(machine).and_then(NativeState::state).unwrap_or(StateKind::Stopped)
+}
+
+/// Whether `create` powers it on (`create.adopts-own-partial`).
+pub(crate) fn is_started(machine: &Machine) -> bool {
+    row(machine).is_some_and(|row| row.started)
+}
+
+/// Why it is in that state, in the host's own words where it has some (`get.reasons-reach-the-caller`).
+pub(crate) fn reason(machine: &Machine) -> Option<Reason> {
+    let said = row(machine).is_none_or(|row| row.reasoned);
+    // A note that decides is a better code than the power.
+    let decides = row(machine).and_then(|row| row.native.strip_prefix("paused: "));
+    let code = decides.unwrap_or(&machine.power);
+    let text = match &machine.note {
+        Some(note) => format!("it is {}: {note}", machine.power),
+        None => format!("its power is {}", machine.power),
+    };
+    said.then(|| Reason::new(camel_case(code), text))
+}
+
+fn row(machine: &Machine) -> Option<&'static NativeState> {
+    let noted = machine.note.as_ref().map(|note| format!("{}: {note}", machine.power));
+    let find = |native: &str| TABLE.iter().find(|row| row.native == native);
+    noted.and_then(|noted| find(&noted)).or_else(|| find(&machine.power))
+}
+
+/// `out-of-memory` as `OutOfMemory`.
+fn camel_case(status: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>())
+    };
+    status.split(['-', '_', ' ']).filter_map(word).collect()
+}
