@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
-    Evidence, Report, RuleReport, SetupReport, Status, StepKind, Verdict,
+    Evidence, NOT_RUN, Report, RuleReport, SetupReport, Status, StepKind, Verdict,
     summary::{self, Row},
     text::{self, Shown},
 };
@@ -214,6 +214,11 @@ impl Page {
             for (reason, ids) in by_reason {
                 self.line("");
                 let label = self.paint.label(status, &status.as_str().to_uppercase());
+                if reason == NOT_RUN {
+                    // A run that ended at its first red rule would name nearly all there are.
+                    self.line(format!("  {label} {} rules were not run", ids.len()));
+                    continue;
+                }
                 self.line(format!("  {label} {}", text::one_line(&text::cut(reason, TEXT))));
                 for line in text::wrap(&ids.join(", "), WIDTH - INDENT) {
                     self.named("", &line);

@@ -24,6 +24,9 @@ pub const SCHEMA: u32 = 1;
 /// The version of the contract that the rules come from.
 pub const CONTRACT: &str = "1.0";
 
+/// Why a rule is blocked that a run did not come to, since it ended at the first red one.
+pub const NOT_RUN: &str = "it was not run";
+
 /// A whole run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {

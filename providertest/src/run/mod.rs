@@ -139,7 +139,7 @@ pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progres
         .map(Arc::new)
         .collect();
     let tally = Tally::new(setups.len(), options.rules.len());
-    let queue = Queue::new(first_jobs(&setups, &options.rules));
+    let queue = Queue::new(first_jobs(&setups, options));
     progress.begin(setups.len() * options.rules.len());
     let run = Run {
         started,
@@ -160,11 +160,15 @@ pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progres
     run.report()
 }
 
-/// Sweeps first: what they derive keeps every thread busy to the end.
-fn first_jobs(setups: &[Arc<Setup>], rules: &[&'static Rule]) -> Vec<Job> {
+/// Sweeps first: what they derive keeps every thread busy to the end. A run that ends at the first red rule goes through
+/// the table instead, in the order in which rules build on each other.
+fn first_jobs(setups: &[Arc<Setup>], options: &Options) -> Vec<Job> {
+    let rules = &options.rules;
     let all = (0..setups.len()).flat_map(|setup| (0..rules.len()).map(move |rule| (setup, rule)));
     let mut jobs: Vec<_> = all.map(|(setup, rule)| Job { setup, rule, work: Work::First }).collect();
-    jobs.sort_by_key(|job| std::cmp::Reverse(rules[job.rule].cost()));
+    if !options.fail_fast {
+        jobs.sort_by_key(|job| std::cmp::Reverse(rules[job.rule].cost()));
+    }
     jobs
 }
 

@@ -10,7 +10,7 @@ use super::{
     case::{Kind, Mode, Outcome},
 };
 use crate::{
-    report::{BackendKind, Evidence, RuleReport, Status, Verdict},
+    report::{BackendKind, Evidence, NOT_RUN, RuleReport, Status, Verdict},
     rule::{Level, Rule, Stop},
 };
 
@@ -77,7 +77,7 @@ impl Tally {
                     (Status::Unsupported, Some("declared absent, and found absent".into()), None)
                 }
                 Some(Mode::ByType) => (Status::ByType, Some("held by the compiler".into()), None),
-                None => (Status::Blocked, Some("it was not run".into()), None),
+                None => (Status::Blocked, Some(NOT_RUN.into()), None),
             },
         };
         if let Some(evidence) = &mut evidence {

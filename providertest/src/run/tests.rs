@@ -57,3 +57,13 @@ fn a_panic_that_an_executor_swallowed_is_an_error() {
     assert_eq!(judged(&HOLDS), (Status::Pass, String::new()));
     assert_eq!(judged(&BROKEN_BESIDES), (Status::Fail, "it is broken besides".into()));
 }
+
+#[test]
+fn a_run_that_ends_at_the_first_red_rule_goes_through_the_table() {
+    let saboteur = *crate::saboteurs::all().find(|known| known.name == "always-makes-a-new-one").unwrap();
+    let harness: Arc<dyn Harness> = Arc::new(MemoryHarness::sabotaged(&saboteur));
+    let options = Options { jobs: 1, fail_fast: true, saboteur, ..Options::all() };
+    let report = run(&harness, &options, &Silent);
+    let ran: Vec<_> = report.rules().filter(|(_, rule)| rule.cases > 0).map(|(_, rule)| rule.id).collect();
+    assert_eq!(ran, ["create.returns-usable-id"], "it is broken too, and the first");
+}
