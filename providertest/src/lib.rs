@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod look;
 pub mod looks;
 pub mod memory;
+pub mod noted;
 pub mod report;
 pub mod rule;
 pub mod rules;

@@ -4,6 +4,7 @@
 use std::{
     borrow::Cow,
     collections::BTreeMap,
+    fmt,
     future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -50,6 +51,16 @@ pub enum Condition {
     Hangs,
     /// Its connections break.
     Cut,
+}
+
+/// As reports say it of a target: `z1 is cut off`.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Hangs => "hangs",
+            Self::Cut => "is cut off",
+        })
+    }
 }
 
 /// The recorder and fault engine of one case. Cheap to clone.

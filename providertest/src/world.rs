@@ -24,8 +24,9 @@ use serde_json::{Map, Value, json};
 use crate::{
     drive::{self, Ended},
     faults::{Call, Fault},
-    harness::{Backend, Case, Hand, Setup, Shape, Thing, ThingKind},
+    harness::{Backend, Case, Setup, Shape, Thing, ThingKind},
     looks::Looks,
+    noted::Noted,
     report::BackendKind,
     rule::{Checked, Stop},
     saboteur::Saboteur,
@@ -152,9 +153,9 @@ impl World {
         &*self.backend
     }
 
-    /// Somebody else's hand on the backend.
-    pub fn hand(&self) -> &dyn Hand {
-        self.backend.hand()
+    /// Somebody else's hand on the backend; what it does is noted.
+    pub fn hand(&self) -> Noted<'_> {
+        Noted::new(self)
     }
 
     /// The wire.

@@ -17,7 +17,7 @@ impl Needle {
     /// Looks for `secret`, which reports call `what`. The start of a secret finds the whole of it too.
     pub(in crate::rules) fn new(what: impl Into<String>, secret: &str) -> Self {
         let bytes = secret.as_bytes();
-        let mut forms = vec![("plain", secret.to_owned()), ("in hex", HEXLOWER.encode(bytes))];
+        let mut forms = vec![("as it stands", secret.to_owned()), ("in hex", HEXLOWER.encode(bytes))];
         // In base64 a word looks in three ways, by where it begins; its edges mix with what stands beside it.
         for shift in 0..3 {
             let shifted = [&vec![b' '; shift][..], bytes].concat();
@@ -60,7 +60,11 @@ pub(in crate::rules) fn search_error(place: &str, error: &Error, needles: &[Need
     let mut link: Option<&dyn StdError> = Some(error);
     let mut depth = 0;
     while let Some(cause) = link {
-        let place = format!("{place}, {depth} causes down,");
+        let place = match depth {
+            0 => place.to_owned(),
+            1 => format!("the source of {place}"),
+            _ => format!("source number {depth} of {place}"),
+        };
         search(&place, &format!("{cause}\n{cause:?}\n{cause:#?}"), needles)?;
         link = cause.source();
         depth += 1;

@@ -92,7 +92,7 @@ async fn never_fails_whole(w: &mut World) -> Checked {
             w.condition(std::slice::from_ref(target), None).await?;
             hold!(
                 names(&now) == names(&well),
-                "{target} {condition:?}, and the check has only: {}",
+                "{target} {condition}, and the check has only: {}",
                 told(&now)
             );
             for entry in &now {
@@ -100,12 +100,12 @@ async fn never_fails_whole(w: &mut World) -> Checked {
                 let is_other = apart.contains(target) && entry.name != *target;
                 hold!(
                     entry.ready || !is_other,
-                    "{target} alone {condition:?}, but the check says: {}",
+                    "{target} alone {condition}, but the check says: {}",
                     told(&now)
                 );
                 hold!(
                     !entry.ready || entry.name != *target,
-                    "{target} {condition:?}, but the check says: {}",
+                    "{target} {condition}, but the check says: {}",
                     told(&now)
                 );
             }
@@ -113,13 +113,9 @@ async fn never_fails_whole(w: &mut World) -> Checked {
         w.condition(&targets, Some(condition)).await?;
         let now = check_within(w, ample).await?;
         w.condition(&targets, None).await?;
-        hold!(
-            names(&now) == names(&well),
-            "everything {condition:?}, and the check has only: {}",
-            told(&now)
-        );
+        hold!(names(&now) == names(&well), "everything {condition}, and the check has only: {}", told(&now));
         let ready = now.iter().find(|entry| entry.ready);
-        hold!(ready.is_none(), "everything {condition:?}, but the check says: {}", told(&now));
+        hold!(ready.is_none(), "everything {condition}, but the check says: {}", told(&now));
     }
     let now = check(w).await?;
     hold!(now.iter().all(|entry| entry.ready), "all is mended, but the check says: {}", told(&now));

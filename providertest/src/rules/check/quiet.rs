@@ -137,7 +137,7 @@ async fn read_only_and_cheap(w: &mut World) -> Checked {
             targets.iter().for_each(|target| w.wire().set_condition(target, Some(condition)));
             check_within(w, Duration::from_secs(5)).await?;
             targets.iter().for_each(|target| w.wire().set_condition(target, None));
-            w.untouched(moment, &before, &format!("a check of targets that are {condition:?}")).await?;
+            w.untouched(moment, &before, &format!("a check while every target {condition}")).await?;
         }
     }
     Ok(())
@@ -163,7 +163,8 @@ pub(super) const HIDES_SECRETS: Rule = Rule {
 };
 
 async fn hides_secrets(w: &mut World) -> Checked {
-    let mut secrets = w.backend().secrets();
+    let own = w.backend().secrets().into_iter();
+    let mut secrets: Vec<_> = own.map(|secret| ("the provider's own credentials", secret)).collect();
     if secrets.is_empty() && w.profile().credentials != CredentialsFrom::None && w.is_fake() {
         return Err(Stop::Error(
             "the profile says where credentials come from, but the harness does not say what must be hidden"
@@ -172,13 +173,13 @@ async fn hides_secrets(w: &mut World) -> Checked {
     }
     let mut request = w.request();
     if let Some(Credentials { password, .. }) = &request.access.credentials {
-        secrets.push(password.clone());
+        secrets.push(("the proxy's password", password.clone()));
     } else {
         let password = Secret::new(format!("pass-{}-word", w.case().tag));
-        secrets.push(password.clone());
+        secrets.push(("the proxy's password", password.clone()));
         request.access.credentials = Some(Credentials { username: "somebody".into(), password });
     }
-    secrets.push(request.cloud_init.clone());
+    secrets.push(("the user data", request.cloud_init.clone()));
     w.creates(&request).await?;
 
     capture::start();
@@ -188,9 +189,14 @@ async fn hides_secrets(w: &mut World) -> Checked {
     if captured.events.is_empty() {
         return Err(Stop::Error("checks were made, but nothing was captured of what they log".into()));
     }
-    for needle in secrets.iter().flat_map(needles) {
+    let needles =
+        secrets.iter().flat_map(|(what, secret)| needles(secret).into_iter().map(move |text| (what, text)));
+    for (what, needle) in needles {
         if let Some(place) = captured.mention(&needle) {
-            broken!("{place}, logged by a check, has a secret of {} bytes in it", needle.len());
+            broken!(
+                "{place}, logged by a check, has {what} in it, or a line of that ({} bytes)",
+                needle.len()
+            );
         }
         let shows = |entry: &&TargetStatus| {
             let details = entry.details.iter().flat_map(|(key, value)| [key, value]);
@@ -199,7 +205,11 @@ async fn hides_secrets(w: &mut World) -> Checked {
                 || entry.reason.code.contains(&needle)
         };
         if let Some(entry) = entries.iter().find(shows) {
-            broken!("the check's entry for {} has a secret of {} bytes in it", entry.name, needle.len());
+            let size = needle.len();
+            broken!(
+                "the check's entry for {} has {what} in it, or a line of that ({size} bytes)",
+                entry.name
+            );
         }
     }
     Ok(())

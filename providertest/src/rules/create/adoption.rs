@@ -125,6 +125,11 @@ async fn adopts(w: &mut World, row: NativeState) -> Checked {
         last = Some(state);
     }
     let on_its_way = matches!(row.shown, Shown::State(StateKind::Provisioning));
-    hold!(on_its_way, "create adopted {found}, and left it {last:?}, neither running nor with a reason");
+    let seen = last.map_or_else(|| "nothing".to_owned(), |state| format!("{state:?}"));
+    let due = match row.started {
+        true => "Running was due, for the table says that create starts it",
+        false => "Running was due, or Stopped or Terminated with a reason",
+    };
+    hold!(on_its_way, "create adopted {found}, but get answered {seen} to the last; {due}");
     Ok(())
 }

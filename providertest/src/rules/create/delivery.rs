@@ -1,6 +1,6 @@
 //! What of the request reaches the instance, and what is declared ignored and has no effect.
 
-use std::{collections::BTreeSet, num::NonZeroU16};
+use std::{collections::BTreeSet, fmt::Debug, num::NonZeroU16};
 
 use futures::FutureExt;
 use provider_api::{
@@ -87,12 +87,10 @@ async fn ignores_cloud_init(w: &mut World) -> Checked {
     w.creates(&other).await?;
     for request in [&request, &other] {
         let thing = w.instance(&request.name).await?;
-        let bytes = thing.delivered.cloud_init.map(|bytes| bytes.len());
-        hold!(
-            bytes.is_none(),
-            "cloud-init is declared ignored, and {bytes:?} bytes have reached {}",
-            request.name
-        );
+        if let Some(bytes) = thing.delivered.cloud_init {
+            let count = bytes.len();
+            broken!("cloud-init is declared ignored, and {count} bytes of it have reached {}", request.name);
+        }
     }
     let mut changed = request.clone();
     changed.cloud_init = other.cloud_init;
@@ -133,19 +131,46 @@ async fn access_and_port(w: &mut World) -> Checked {
 
     let expected = (port == Delivery::Delivered).then_some(request.port.get());
     let seen = thing.delivered.port;
-    hold!(seen == expected, "port is declared {port}: sent was {}, {seen:?} has reached it", request.port);
+    hold!(
+        seen == expected,
+        "port is declared {port}: {} was sent and {} was due in the instance, but {} has reached it",
+        request.port,
+        told(&expected),
+        told(&seen)
+    );
 
     let seen = thing.delivered.allowed_sources.clone().map(BTreeSet::from_iter);
     let expected = (access == Delivery::Delivered).then(|| BTreeSet::from(sources));
-    hold!(seen == expected, "access is declared {access}: sent was {sources:?}, {seen:?} has reached it");
+    hold!(
+        seen == expected,
+        "access is declared {access}: the networks {sources:?} were sent and {} was due in the instance, but {} has \
+         reached it",
+        told(&expected),
+        told(&seen)
+    );
 
     let wrong = Credentials { password: Secret::new(*b"not the password"), ..credentials.clone() };
     let admits = |credentials| w.backend().admits(&thing, credentials);
     if access == Delivery::Delivered {
-        hold!(admits(&credentials) != Some(false), "the instance does not let its own user in");
-        hold!(admits(&wrong) != Some(true), "the instance lets a user in with a wrong password");
+        hold!(
+            admits(&credentials) != Some(false),
+            "access is declared {access}, but {} has credentials that do not let {:?} in with the password that was \
+             sent, or none at all",
+            request.name,
+            credentials.username
+        );
+        hold!(
+            admits(&wrong) != Some(true),
+            "access is declared {access}, but {} lets {:?} in with another password than the one that was sent",
+            request.name,
+            credentials.username
+        );
     }
     Ok(())
+}
+
+fn told<T: Debug>(value: &Option<T>) -> String {
+    value.as_ref().map_or_else(|| "nothing".to_owned(), |value| format!("{value:?}"))
 }
 
 pub(super) const IGNORED_PLACEMENT: Rule = Rule {

@@ -152,8 +152,16 @@ async fn adopts_listed_installation(w: &mut World) -> Checked {
     w.restart(&Tweaks { installation: Some(former.clone()), ..Tweaks::default() })?;
     let (request, id, _) = w.running().await?;
     let made = w.instance(&request.name).await?;
-    w.restart(&Tweaks { adopt: vec![former], ..Tweaks::default() })?;
-    let adopted = w.creates(&request).await?;
+    w.restart(&Tweaks { adopt: vec![former.clone()], ..Tweaks::default() })?;
+    let adopted = match w.create(&request).await? {
+        Ok(adopted) => adopted,
+        Err(error) => broken!(
+            "{} was made by the installation {former}, which `adoptInstallations` lists now, but create failed as \
+             {:?}: {error}",
+            request.name,
+            error.class()
+        ),
+    };
     hold!(adopted == id, "create of what an adopted installation made answered {adopted}, it was {id}");
     let now = w.instance(&request.name).await?;
     hold!(now.key == made.key, "what an adopted installation made was replaced: {} by {}", made.key, now.key);

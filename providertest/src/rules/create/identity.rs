@@ -113,7 +113,14 @@ async fn placed_anew(w: &mut World) -> Checked {
     request.placement = there.clone();
     same(w, &request, &id, "a create with another placement").await?;
     let now = w.instance(&request.name).await?;
-    hold!(now.key == made.key, "with another placement {} was replaced by {}", made.key, now.key);
+    hold!(
+        now.key == made.key,
+        "{} stood on {}; a create with another placement removed it and made another on {}, where the one that stood \
+         was due",
+        request.name,
+        made.target,
+        now.target
+    );
     Ok(())
 }
 
@@ -162,7 +169,15 @@ async fn id_self_contained(w: &mut World) -> Checked {
         if w.backend().block(&fewer.shape).is_ok() {
             w.restart(&fewer)?;
         }
-        let instance = w.gets(id).await?;
+        let instance = match w.get(id).await? {
+            Ok(instance) => instance,
+            Err(error) => broken!(
+                "{} stands on {target}; after restarts with other limits, and without the other targets where the \
+                 config can do without them, get {id} failed as {}: {error}",
+                request.name,
+                error.class()
+            ),
+        };
         hold!(
             instance.uid == request.uid,
             "after a restart get of {id} answered with the uid {}",
@@ -242,7 +257,8 @@ async fn all_marked(w: &World, request: &CreateRequest) -> Checked<usize> {
             }
             ThingKind::Placeholder => hold!(
                 profile.visible_placeholder,
-                "{} stands without a mark before it is an instance, and the profile declares no placeholder",
+                "{} stands without a mark before it is an instance; it was due to carry one from its first moment on, for \
+                 the profile declares no visible placeholder",
                 thing.name
             ),
             ThingKind::Secondary | ThingKind::Shared => {}

@@ -134,7 +134,8 @@ async fn distinct_names_in_parallel(w: &mut World) -> Checked {
         let peak = targets.iter().map(|target| w.wire().peak(target)).max().unwrap_or(0);
         hold!(
             peak > 1,
-            "{count} creates for different owners never had more than {peak} at one target at once"
+            "of {count} creates for different owners at once, with slow answers, never more than {peak} was at work at one \
+             target; two at the same time were due"
         );
     }
     Ok(())

@@ -36,7 +36,11 @@ pub(super) const HIDES_SECRETS: Rule = Rule {
 
 async fn hides_secrets(w: &mut World) -> Checked {
     capture::start();
-    let needles = PARTS.map(|part| Needle::new(word(part, ""), &word(part, "")));
+    let needles = PARTS.map(|part| {
+        let (start, whole) =
+            (word(part, ""), if part == "password" { "the password" } else { "the user data" });
+        Needle::new(format!("{start:?}, with which a word of {whole} begins"), &start)
+    });
     let lived = live(w, &needles).await;
     let captured = capture::take();
     // What a harness could not do leaves what was done to be judged.
@@ -69,7 +73,11 @@ async fn live(w: &mut World, needles: &[Needle]) -> Checked {
         let answer = Answer::Native(native.id.into());
         let Some(met) = meets(w, request, &call, answer).await? else { continue };
         if let Err(error) = &met.result {
-            search_error(&format!("the error after {}", native.id), error, needles)?;
+            search_error(
+                &format!("the error of a create whose {} met {}", call.kind, native.id),
+                error,
+                needles,
+            )?;
         }
         checks(w, needles).await?;
     }

@@ -49,8 +49,9 @@ pub(in crate::rules) async fn refused_at_once(
     let (moment, count) = (w.moment(), w.wire().call_count());
     let error = fails(w, request, FailureClass::Permanent, why).await?;
     let cost = w.cost(moment);
-    let first = w.calls_since(count).first().map(|call| call.kind.clone());
-    hold!(cost == 0, "create made {cost} calls, the first {first:?}, before it refused, though {why}");
+    let calls = w.calls_since(count);
+    let first = calls.first().map_or("none that the wire saw", |call| call.kind.as_str());
+    hold!(cost == 0, "create made {cost} calls before it refused, first {first}; none was due, since {why}");
     if let Some(change) = w.picture().await?.change_since(&before) {
         broken!("create was refused, since {why}, yet {change}");
     }
@@ -115,8 +116,8 @@ pub(in crate::rules) async fn nothing_of(w: &World, request: &CreateRequest, whe
     let of_it = left.iter().find(|thing| thing.name.contains(name));
     hold!(
         of_it.is_none(),
-        "{when}, this is left of {name}: {:?}",
-        of_it.map(|thing| (thing.kind, thing.name.as_str()))
+        "{when}; this is left of {name}: {}",
+        of_it.map(|thing| format!("{:?} {} on {}", thing.kind, thing.name, thing.target)).unwrap_or_default()
     );
     Ok(())
 }

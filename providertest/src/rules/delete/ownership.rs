@@ -100,8 +100,8 @@ async fn spares(w: &World, request: &CreateRequest, id: &ProviderId, what: &str)
     for _ in 0..2 {
         match w.delete(id).await? {
             Ok(Deleted::Gone) => {}
-            Ok(other) => broken!("{what} stands at {id}, and delete answered {other:?}"),
-            Err(error) => broken!("{what} stands at {id}, and delete failed: {error}"),
+            Ok(other) => broken!("{what} stands at {id}, and delete answered {other:?}; Gone was due"),
+            Err(error) => broken!("{what} stands at {id}, and delete failed, where Gone was due: {error}"),
         }
         if let Some(change) = w.picture().await?.change_of(&foreign) {
             broken!("{what} stood at {id} when that was deleted, and {change}");
@@ -134,11 +134,14 @@ async fn keeps_shared(w: &mut World) -> Checked {
     w.runs(&second.name, &second_id).await?;
     let stands = w.instance(&second.name).await?;
     let shared = shared(w).await?;
+    let stood = w.everything().await?;
     w.goes(&first).await?;
     let things = w.everything().await?;
     for key in &stands.references {
         let there = things.iter().any(|thing| thing.key == *key);
-        hold!(there, "{} needs {key}, which went with the delete of {first}", second.name);
+        let what = stood.iter().find(|thing| thing.key == *key);
+        let what = what.map_or_else(|| key.clone(), |thing| format!("{:?} {}", thing.kind, thing.name));
+        hold!(there, "{} needs {what}, which went with the delete of {first}", second.name);
     }
     let now = w.instance(&second.name).await?;
     hold!(now.key == stands.key && !now.deleting, "{} went with the delete of {first}", second.name);
@@ -191,10 +194,17 @@ async fn keeps_referenced(w: &mut World) -> Checked {
         let answer = w.delete(&id).await?;
         let things = w.everything().await?;
         let lost = before.iter().find(|key| !things.iter().any(|thing| thing.key == **key));
-        hold!(
-            lost.is_none(),
-            "somebody else's instance needs {lost:?}, which delete {id} removed ({answer:?})"
-        );
+        if let Some(key) = lost {
+            let part =
+                parts.iter().find(|part| part.key == *key).map_or(key.as_str(), |part| part.name.as_str());
+            let answer = match answer {
+                Ok(deleted) => format!("answered {deleted:?}"),
+                Err(error) => format!("failed: {error}"),
+            };
+            broken!(
+                "somebody else's instance needs the part {part}, but delete {id} removed it, and {answer}"
+            );
+        }
         w.pass(std::time::Duration::from_secs(10)).await;
     }
     Ok(())

@@ -77,7 +77,8 @@ async fn repeat_while_deleting(w: &mut World) -> Checked {
     let made = w.changes(moment);
     hold!(
         made <= needed,
-        "a delete makes {needed} changing calls; five deletes of {id} while it was being deleted made {made}"
+        "a whole delete makes {needed} changing calls, so no more were due for {id}, whose deletion was in progress \
+         already; five deletes of it made {made}"
     );
     nothing_left(w, "after a deletion that was in progress").await
 }

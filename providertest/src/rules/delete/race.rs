@@ -83,10 +83,11 @@ async fn race(w: &mut World, plan: &FaultPlan) -> Checked {
         w.goes(&id).await?;
     }
     let first = if delete_first { "the delete" } else { "the create" };
-    let how = format!(
-        "{first} was {head_start} answers ahead, and the instance {}",
-        if stands { "stood" } else { "did not stand" }
-    );
+    let order = match head_start {
+        0 => "create and delete began at once".to_owned(),
+        _ => format!("{first} began {head_start} answers before the other"),
+    };
+    let how = format!("{order}, while {} {}", request.name, if stands { "stood" } else { "was not there" });
     let (create_after, delete_after) = if delete_first { (head_start, 0) } else { (0, head_start) };
     w.wire().set_latency(LATENCY);
     let (provider, world, answer) = (Arc::clone(w.provider()), &*w, answer_time(w));
@@ -97,9 +98,10 @@ async fn race(w: &mut World, plan: &FaultPlan) -> Checked {
         match provider.create(&request).await {
             Ok(_) => Ok(true),
             Err(error) if error.class() == FailureClass::Transient => Ok(false),
-            Err(error) => {
-                Err(Stop::Broken(format!("{how}, and create failed as {:?}: {error}", error.class())))
-            }
+            Err(error) => Err(Stop::Broken(format!(
+                "{how}, and create failed as {:?}, where only Transient may be: {error}",
+                error.class()
+            ))),
         }
     }
     .boxed();
@@ -109,9 +111,10 @@ async fn race(w: &mut World, plan: &FaultPlan) -> Checked {
             Ok(Deleted::Abandoned(what)) => Err(Stop::Broken(format!("{how}, and delete abandoned {what}"))),
             Ok(_) => Ok(true),
             Err(error) if error.class() == FailureClass::Transient => Ok(false),
-            Err(error) => {
-                Err(Stop::Broken(format!("{how}, and delete failed as {:?}: {error}", error.class())))
-            }
+            Err(error) => Err(Stop::Broken(format!(
+                "{how}, and delete failed as {:?}, where only Transient may be: {error}",
+                error.class()
+            ))),
         }
     }
     .boxed();

@@ -48,8 +48,18 @@ async fn removes_everything(w: &mut World) -> Checked {
             }
             w.goes(&id).await?;
             let now = w.picture().await?;
+            let how = if booted { "booted" } else { "not booted" };
+            if let Some(left) = now.made_since(&before).next() {
+                broken!(
+                    "{id} was created at {placement:?} and deleted, {how}; nothing was due to be left, but there is {:?} \
+                     {} on {}",
+                    left.kind,
+                    left.name,
+                    left.target
+                );
+            }
             if let Some(change) = now.change_since(&before) {
-                broken!("{id} was created at {placement:?} and deleted (booted: {booted}), and {change}");
+                broken!("{id} was created at {placement:?} and deleted, {how}; besides, {change}");
             }
         }
     }

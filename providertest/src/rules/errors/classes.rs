@@ -100,9 +100,13 @@ pub(super) async fn unknown_is_transient(w: &mut World, plan: &FaultPlan) -> Che
         Outcome::Failed(error) if Class::from(error.class()) == Class::Transient => Ok(()),
         Outcome::Failed(error) => {
             let class = Class::from(error.class());
-            broken!("{act} answered {class} where {kind} {fault}, which may pass: {error}")
+            broken!(
+                "{act} answered {class} (its call {kind} {fault}); that may pass, so Transient was due: {error}"
+            )
         }
-        Outcome::Absent => broken!("{act} answered NotFound where {kind} {fault}: that proves nothing"),
+        Outcome::Absent => broken!(
+            "{act} answered NotFound (its call {kind} {fault}); that proves nothing, so Transient was due"
+        ),
         // A part that could not be read is named; an answer that does without the call is right too.
         Outcome::Partly | Outcome::Done => Ok(()),
     }

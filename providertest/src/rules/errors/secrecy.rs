@@ -45,7 +45,7 @@ pub(super) async fn hides_secrets(w: &mut World, plan: &FaultPlan) -> Checked {
     needles.extend(request_secrets(&prepared.request));
     let fault = plan.faults.first().map(ToString::to_string).unwrap_or_default();
     let kind = plan.faults.first().map_or("", |fault| fault.at.kind.as_str());
-    search_error(&format!("the error of {act} where {kind} {fault}"), &error, &needles)
+    search_error(&format!("the error of {act} (its call {kind} {fault})"), &error, &needles)
 }
 
 fn request_secrets(request: &CreateRequest) -> Vec<Needle> {

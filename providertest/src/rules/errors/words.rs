@@ -52,7 +52,8 @@ pub(super) async fn operation_and_id(w: &mut World) -> Checked {
         let said = error.subject();
         hold!(
             said == Some(&subject),
-            "an error of {operation} about {subject:?} says that it is about {said:?}: {error}"
+            "an error of {operation} about {subject:?} says that it is about {}: {error}",
+            said.map_or_else(|| "nothing".to_owned(), |said| format!("{said:?}"))
         );
     }
     Ok(())
@@ -196,7 +197,13 @@ pub(super) async fn retry_after_kept(w: &mut World) -> Checked {
         let Outcome::Failed(error) = outcome else { continue };
         seen += 1;
         let (said, due) = (error.retry_hint(), hint(native));
-        hold!(said == due, "{} tells {act} to wait {due:?}, and the error says {said:?}: {error}", native.id);
+        hold!(
+            said == due,
+            "{} tells {act} to wait for {}, and the error says {}: {error}",
+            native.id,
+            due.map_or_else(|| "no time".to_owned(), |due| format!("{due:?}")),
+            said.map_or_else(|| "nothing".to_owned(), |said| format!("{said:?}"))
+        );
     }
     let listed = catalogue.iter().any(hinted);
     if listed && seen == 0 {
@@ -251,7 +258,11 @@ pub(super) async fn failure_id_kept(w: &mut World) -> Checked {
             Ok(_) => broken!("create tried anew, though nobody acknowledged failure {id}"),
             Err(again) => {
                 let (said, class) = (again.failure(), again.class());
-                hold!(said == Some(id), "the failure {id} is called {said:?} later: {again}");
+                hold!(
+                    said == Some(id),
+                    "the failure {id} was due under the same id, but is called {} later: {again}",
+                    said.map_or_else(|| "nothing".to_owned(), |said| said.to_string())
+                );
                 hold!(
                     class == error.class(),
                     "the failure {id} was {:?}, and is {class:?} later",

@@ -174,7 +174,6 @@ async fn had(w: &World, name: &Name, all: Vec<IpAddr>, counts: IpAddr) -> Checke
 
 /// What get answers while the instance has these addresses.
 async fn with(w: &World, name: &Name, id: &ProviderId, addresses: &[IpAddr]) -> Checked<State> {
-    w.note(format!("{name} has the addresses {addresses:?}"));
     w.hand().set_addresses(name, addresses).await?;
     w.catch_up().await;
     Ok(w.gets(id).await?.state)

@@ -84,18 +84,27 @@ pub(super) const VISIBLE_WHILE_DELETING: Rule = Rule {
 async fn visible_while_deleting(w: &mut World) -> Checked {
     let (request, id, _) = w.running().await?;
     begin_deletion(w, &request.name).await?;
-    let instance = w.gets(&id).await?;
-    w.is_of(&instance, &request, &id)?;
+    still_shown(w, &request, &id, "shows").await?;
     if hangs_on(w, &request.name).await? {
-        let instance = w.gets(&id).await?;
-        w.is_of(&instance, &request, &id)?;
+        still_shown(w, &request, &id, "has shown for hours").await?;
     }
     w.restart(&Tweaks::default())?;
-    let instance = w.gets(&id).await?;
-    w.is_of(&instance, &request, &id)?;
+    still_shown(w, &request, &id, "shows to a new process").await?;
     w.hand().finish_deletion(&request.name).await?;
     w.catch_up().await;
     w.is_gone(&id, "the deletion came to its end").await
+}
+
+/// Holds that get answers with an instance that is being deleted.
+async fn still_shown(w: &World, request: &CreateRequest, id: &ProviderId, shows: &str) -> Checked {
+    match w.get(id).await? {
+        Ok(instance) => w.is_of(&instance, request, id),
+        Err(error) => broken!(
+            "the backend {shows} that {} is being deleted; its instance was due, but get {id} failed as {}: {error}",
+            request.name,
+            error.class()
+        ),
+    }
 }
 
 pub(super) const DELETING_IS_NOT_RUNNING: Rule = Rule {

@@ -208,7 +208,9 @@ async fn inherited_mark(w: &mut World) -> Checked {
 async fn not_ours(w: &World, id: &provider_api::ProviderId, before: &str, why: &str) -> Checked {
     match w.get(id).await? {
         Err(GetError::NotFound) => Ok(()),
-        Ok(instance) => broken!("{why}, but get {id} answered {instance:?} (its own was {before})"),
+        Ok(instance) => {
+            broken!("{why}, but get {id} answered {instance:?}; NotFound was due (its own was {before})")
+        }
         Err(error) => broken!("{why}, but get {id} failed as {}: {error}; NotFound was due", error.class()),
     }
 }

@@ -72,9 +72,13 @@ async fn judge(w: &World, pattern: &str, real: &ProviderId, text: &str) -> Check
     match (class, w.cost(moment)) {
         (Some(Class::Permanent), 0) => Ok(()),
         (Some(Class::Permanent), calls) => {
-            broken!("get {shown:?} can never be resolved, but made {calls} backend calls")
+            broken!("get {shown:?} can never be resolved, but made {calls} backend calls; none was due")
         }
-        (Some(class), _) => broken!("get {shown:?} can never be resolved, but failed as {class}"),
-        (None, _) => broken!("get {shown:?} can never be resolved, but answered {answer:?}"),
+        (Some(class), _) => {
+            broken!("get {shown:?} can never be resolved, but failed as {class}; Permanent was due")
+        }
+        (None, _) => {
+            broken!("get {shown:?} can never be resolved, but answered {answer:?}; Permanent was due")
+        }
     }
 }

@@ -220,7 +220,6 @@ async fn no_reasons(w: &mut World) -> Checked {
 /// A fresh running instance, put in a native state, and what get makes of it.
 async fn in_state(w: &mut World, native: &str) -> Checked<(ProviderId, Result<Instance, GetError>)> {
     let (request, id, _) = w.running().await?;
-    w.note(format!("{} is put in native state {native:?}", request.name));
     w.hand().set_native_state(&request.name, native).await?;
     w.catch_up().await;
     let answer = w.get(&id).await?;

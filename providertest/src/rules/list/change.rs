@@ -89,7 +89,22 @@ async fn vanishing(w: &mut World) -> Checked {
     let (going, _, _) = w.running().await?;
     let (last, _, _) = w.running().await?;
     w.hand().vanish_during_list(&going.name).await?;
-    let listing = w.lists().await?;
+    let listing = match w.list().await? {
+        Ok(listing) => listing,
+        Err(error) => broken!(
+            "{} vanished during the listing; the two others were due, but list failed as {:?}: {error}",
+            going.name,
+            error.class()
+        ),
+    };
+    if let Some(part) = listing.unreachable.first() {
+        broken!(
+            "{} vanished during the listing, which left out {}: {}",
+            going.name,
+            part.target,
+            part.reason
+        );
+    }
     if !w.instances(&going.name).await?.is_empty() {
         return Err(Stop::Error(format!(
             "{} was to vanish during the listing, but still stands",

@@ -64,9 +64,10 @@ async fn listed(w: &mut World) -> Checked {
     let to = clock.now();
     hold!(
         leftovers.len() == left.len(),
-        "{} is gone and these of its parts are left: {}; listed as leftovers are {leftovers:?}",
+        "{} is gone and these of its parts are left: {}; listed for it as leftovers: {}",
         request.name,
-        words(&left)
+        words(&left),
+        ids(&leftovers)
     );
     for leftover in &leftovers {
         w.made_between(leftover.created_at, from, to, &format!("leftover {}", leftover.id))?;
@@ -112,17 +113,24 @@ async fn deletable(w: &mut World) -> Checked {
     let (request, left, leftovers) = torn(w).await?;
     let before = w.everything().await?;
     spared(w, &leftovers, &before).await?;
-    for leftover in leftovers.iter().chain(&leftovers) {
-        if let Err(error) = w.delete_leftover(leftover).await? {
-            broken!("leftover {} of {} cannot be deleted: {error}", leftover.id, request.name);
+    for time in ["for the first time", "again, where success was due"] {
+        for leftover in &leftovers {
+            if let Err(error) = w.delete_leftover(leftover).await? {
+                broken!(
+                    "leftover {} of {} was deleted {time}, and that failed: {error}",
+                    leftover.id,
+                    request.name
+                );
+            }
         }
     }
     let after = w.everything().await?;
     let still = after.iter().find(|thing| left.iter().any(|part| part.key == thing.key));
     hold!(
         still.is_none(),
-        "every leftover of {} was deleted, but this still stands: {still:?}",
-        request.name
+        "every leftover of {} was deleted without an error, but this part still stands: {}",
+        request.name,
+        still.map(|thing| thing.name.as_str()).unwrap_or_default()
     );
     for thing in before.iter().filter(|thing| left.iter().all(|part| part.key != thing.key)) {
         hold!(
@@ -146,17 +154,22 @@ async fn spared(w: &World, leftovers: &[Leftover], before: &[Thing]) -> Checked 
     let ours = w.built().leftovers.clone();
     let nonsense = NONSENSE.map(LeftoverId::new);
     let long = LeftoverId::new("a".repeat(10_000));
-    let asked = nonsense.iter().chain([&long]).map(|id| (&ours, id, "its id, which nobody wrote,"));
-    let others = leftovers.iter().map(|leftover| (&theirs, &leftover.id, "its id by another installation"));
+    let asked = nonsense.iter().chain([&long]).map(|id| (&ours, id, "an id that nobody wrote"));
+    let others = leftovers.iter().map(|leftover| (&theirs, &leftover.id, "in another installation's hand"));
     for (provider, id, how) in asked.chain(others) {
         let Some(provider) = provider.clone() else { continue };
         let result = w.alone(async move { provider.delete(id).await }).await?;
-        w.note(format!("delete of a leftover by {how} -> {result:?}"));
+        let shown: String = id.as_str().chars().take(100).collect();
+        let said = result.map_or_else(|error| format!("error: {error}"), |()| "done".to_owned());
+        w.note(format!("delete leftover {shown:?}, {how} -> {said}"));
         let after = w.everything().await?;
         let lost = before.iter().find(|thing| !after.iter().any(|other| other.key == thing.key));
         if let Some(lost) = lost {
-            let id: String = id.as_str().chars().take(100).collect();
-            broken!("{id:?} was deleted as a leftover by {how} and {:?} {} went", lost.kind, lost.name);
+            broken!(
+                "a delete of the leftover {shown:?}, {how}, took {:?} {} away; nothing was due to go ({said})",
+                lost.kind,
+                lost.name
+            );
         }
     }
     Ok(())
@@ -197,10 +210,10 @@ async fn spare_the_living(w: &mut World) -> Checked {
     if needed.is_empty() {
         return Err(Stop::Error(format!("the observer sees no part of {}", request.name)));
     }
+    w.note("its leftovers are deleted by the ids from before".into());
     for leftover in &leftovers {
         // Refusing is as good as doing nothing.
-        let result = w.delete_leftover(leftover).await?;
-        w.note(format!("delete of the old leftover {} -> {result:?}", leftover.id));
+        let _ = w.delete_leftover(leftover).await?;
     }
     let things = w.everything().await?;
     let lost = needed.iter().find(|part| !things.iter().any(|thing| thing.key == part.key));
@@ -211,7 +224,7 @@ async fn spare_the_living(w: &mut World) -> Checked {
         lost.map(|part| part.name.as_str()).unwrap_or_default()
     );
     let listed = w.leftovers().await?.items;
-    hold!(listed.is_empty(), "both instances live, but leftovers are listed: {listed:?}");
+    hold!(listed.is_empty(), "both instances live, but leftovers are listed: {}", ids(&listed));
     for (name, id) in [(&living.name, &id), (&request.name, &again)] {
         let instance = w.gets(id).await?;
         hold!(instance.name == *name, "get {id} answered for {}", instance.name);
@@ -243,6 +256,13 @@ async fn of(w: &World, request: &CreateRequest) -> Checked<Vec<Leftover>> {
     leftovers.retain(|leftover| leftover.owner == request.name);
     leftovers.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(leftovers)
+}
+
+fn ids(leftovers: &[Leftover]) -> String {
+    if leftovers.is_empty() {
+        return "none".into();
+    }
+    leftovers.iter().map(|leftover| leftover.id.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn words(things: &[Thing]) -> String {

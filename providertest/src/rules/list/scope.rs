@@ -193,12 +193,12 @@ async fn partial_as_declared(w: &mut World) -> Checked {
             }
             (ListPartial::OmitUnreachable, Err(error)) => {
                 broken!(
-                    "{target} {condition:?}; the rest was due with it in unreachable, but list failed: {error}"
+                    "{target} {condition}; the rest was due with it in unreachable, but list failed: {error}"
                 )
             }
             (_, Err(error)) => passing(&error, target, condition)?,
             (_, Ok(listing)) => broken!(
-                "{target} {condition:?}; an error was due, but list answered with {} of {} instances",
+                "{target} {condition}; an error was due, but list answered with {} of {} instances",
                 listing.items.len(),
                 made.len()
             ),
@@ -217,7 +217,7 @@ async fn no_parts(w: &mut World) -> Checked {
         let result = list_while(w, &targets, condition).await?;
         match result {
             Err(error) => passing(&error, &targets.join(", "), condition)?,
-            Ok(listing) => broken!("{targets:?} {condition:?}, but list answered {listing:?}"),
+            Ok(listing) => broken!("{} {condition}, but list answered {listing:?}", targets.join(", ")),
         }
     }
     let listed = w.lists().await?.items.len();
@@ -226,7 +226,7 @@ async fn no_parts(w: &mut World) -> Checked {
 }
 
 async fn list_while(w: &World, targets: &[String], condition: Condition) -> Checked<Result<Listing, Error>> {
-    w.note(format!("{targets:?}: {condition:?}"));
+    w.note(format!("{} {condition}", targets.join(", ")));
     w.condition(targets, Some(condition)).await?;
     let clock = &w.case().clock;
     let before = clock.monotonic();
@@ -234,13 +234,16 @@ async fn list_while(w: &World, targets: &[String], condition: Condition) -> Chec
     let took = clock.monotonic().saturating_sub(before);
     w.condition(targets, None).await?;
     let budget = w.profile().budgets.list;
-    hold!(took <= budget, "with {targets:?} {condition:?}, list took {took:?}; its budget is {budget:?}");
+    hold!(
+        took <= budget,
+        "while each of {targets:?} {condition}, list took {took:?}; its budget is {budget:?}"
+    );
     result
 }
 
 fn omits(listing: &Listing, made: &[(CreateRequest, String)], target: &str, condition: Condition) -> Checked {
     let Some(part) = listing.unreachable.iter().find(|part| part.target == target) else {
-        broken!("{target} {condition:?}, but list does not have it in unreachable: {:?}", listing.unreachable)
+        broken!("{target} {condition}, but list does not have it in unreachable: {:?}", listing.unreachable)
     };
     let reason = &part.reason;
     hold!(
@@ -249,17 +252,17 @@ fn omits(listing: &Listing, made: &[(CreateRequest, String)], target: &str, cond
     );
     hold!(
         listing.unreachable.len() == 1,
-        "{target} alone {condition:?}, but list has in unreachable {:?}",
+        "{target} alone {condition}, but list has in unreachable {:?}",
         listing.unreachable
     );
     for (request, stands_on) in made {
         let listed = listing.items.iter().any(|listed| listed.uid == request.uid);
         hold!(
             listed || stands_on == target,
-            "{target} {condition:?}; {} stands on {stands_on}, but is not listed",
+            "{target} {condition}; {} stands on {stands_on}, but is not listed",
             request.name
         );
-        hold!(!listed || stands_on != target, "{target} {condition:?}, but {} on it is listed", request.name);
+        hold!(!listed || stands_on != target, "{target} {condition}, but {} on it is listed", request.name);
     }
     Ok(())
 }
@@ -268,7 +271,7 @@ fn passing(error: &Error, target: &str, condition: Condition) -> Checked {
     let class = error.class();
     hold!(
         class == FailureClass::Transient,
-        "{target} {condition:?}, which may pass, but list failed as {class:?}: {error}"
+        "{target} {condition}, which may pass, but list failed as {class:?}: {error}"
     );
     Ok(())
 }

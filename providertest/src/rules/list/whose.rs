@@ -101,7 +101,9 @@ async fn only_this_installation(w: &mut World) -> Checked {
     if w.hand().plant(&spelt).await.is_err() {
         w.note("the backend's marks have no capitals".into());
     }
-    only(w, &[&ours], "instances of other installations stand beside it").await?;
+    let beside =
+        format!("instances of other installations than {} stand beside it", w.identity().installation);
+    only(w, &[&ours], &beside).await?;
 
     let listing = w.alone(async { provider.list_by_tag().await }).await?;
     let listing =
@@ -156,7 +158,14 @@ async fn only(w: &World, ours: &[&CreateRequest], beside: &str) -> Checked {
     let mut due: Vec<_> = ours.iter().map(|request| request.name.to_string()).collect();
     due.sort();
     let listed = names(&listing);
-    hold!(listed == due, "{beside}; the listing has {listed:?}, {due:?} was due");
+    if listed != due {
+        let things = w.everything().await?;
+        let strange =
+            things.iter().filter(|thing| listed.contains(&thing.name) && !due.contains(&thing.name));
+        let strange: Vec<_> =
+            strange.map(|thing| format!("; {} has {:?}", thing.name, thing.marks)).collect();
+        broken!("{beside}; the listing has {listed:?}, {due:?} was due{}", strange.concat());
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provider_api::Built;
+use provider_api::{Built, Profile};
 use tracing::Level;
 
 use super::tour::{Visit, tour};
@@ -36,8 +36,16 @@ pub(super) async fn decorator_drops_none(w: &mut World) -> Checked {
         );
     }
     let (inner, outer) = (bare.provider.profile(), decorated.provider.profile());
-    hold!(inner == outer, "the decorated provider declares another profile than the bare one");
-    hold!(inner == w.profile(), "the provider declares another profile than the one that it is judged by");
+    hold!(
+        inner == outer,
+        "the decorated provider declares another profile than the bare one: {}",
+        difference(outer, inner)
+    );
+    hold!(
+        inner == w.profile(),
+        "the provider declares another profile than the one that it is judged by: {}",
+        difference(inner, w.profile())
+    );
     // Each goes through: it reaches the backend, and is seen on its way.
     for visit in tour(w, &decorated).await? {
         let span = format!("provider.{}", visit.operation);
@@ -59,12 +67,20 @@ fn bare(w: &World) -> Checked<Built> {
     entry.ok_or_else(|| Stop::Error("the config has no entry".into()))
 }
 
+/// Where two profiles first differ.
+fn difference(declared: &Profile, due: &Profile) -> String {
+    let (declared, due) = (format!("{declared:#?}"), format!("{due:#?}"));
+    let first = declared.lines().zip(due.lines()).find(|(declared, due)| declared != due);
+    let (declared, due) = first.unwrap_or(("more or fewer rows", "the others"));
+    format!("it has `{}`, where `{}` was due", declared.trim(), due.trim())
+}
+
 pub(super) async fn one_outcome_line(w: &mut World) -> Checked {
     let built = w.built().clone();
     for visit in tour(w, &built).await? {
         let lines: Vec<_> = visit.captured.said(OUTCOME).collect();
         let [line] = lines.as_slice() else {
-            broken!("{visit} ended with {} lines that say so", lines.len())
+            broken!("{visit} ended with {} lines `{OUTCOME}`; one was due", lines.len())
         };
         hold!(line.level == Level::DEBUG, "{visit} says how it ended at level {}", line.level);
         let expected = [
@@ -107,7 +123,10 @@ pub(super) async fn every_backend_call_logged_once(w: &mut World) -> Checked {
         }
         for (call, count) in &made {
             let lines = said.get(call).copied().unwrap_or(0);
-            hold!(lines == *count, "{visit} made {count} {call} calls, and {lines} lines say so");
+            hold!(
+                lines == *count,
+                "{visit} made {count} {call} calls, and {lines} lines `{CALL}` say so; as many were due"
+            );
         }
         // A call that never reached the backend, a dial or a download, is no call of the wire's, but one the profile knows.
         let stray = said.keys().find(|call| !made.contains_key(*call) && w.profile().call(call).is_none());

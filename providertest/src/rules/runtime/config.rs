@@ -94,11 +94,12 @@ pub(super) async fn reload_keeps_old_on_error(w: &mut World) -> Checked {
         Err(error) => broken!("create {} failed: {error}", request.name),
     };
     for yaml in [broken_config(w)?, "providers: {".to_owned()] {
+        w.note("a config that does not load is loaded anew".into());
         hold!(load(&live, &yaml).is_err(), "a config that is no good was put in force");
         hold!(Arc::ptr_eq(&before, &entry(&live)?), "after a reload that failed another entry is in force");
         let (provider, id) = (Arc::clone(&provider), id.clone());
         if let Err(error) = w.alone(async move { provider.get(&id).await }).await? {
-            broken!("after a reload that failed the provider in force no longer works: {error}");
+            broken!("after a reload that failed, get of the instance that stands failed too: {error}");
         }
     }
     load(&live, &good).map_err(|report| Stop::Broken(format!("the old config no longer loads: {report}")))?;

@@ -90,6 +90,9 @@ impl Stream {
             match self.next(w, end.saturating_sub(clock.monotonic())).await? {
                 Said::Hint(hint) if suits(&hint) => return Ok(()),
                 Said::Hint(hint) => seen.push(hint),
+                Said::Nothing if seen.is_empty() => {
+                    broken!("{what}; within {PATIENCE:?} the stream said nothing")
+                }
                 Said::Nothing => broken!("{what}; within {PATIENCE:?} the stream said only {seen:?}"),
                 Said::End => broken!("{what}; the stream ended after {seen:?}"),
             }
@@ -231,12 +234,9 @@ async fn never_ends(w: &mut World) -> Checked {
             let mut said = 0;
             while clock.monotonic() < end {
                 said += 1;
-                hold!(
-                    said < 10_000,
-                    "with every target {condition:?}, the stream says more than can be read"
-                );
+                hold!(said < 10_000, "while every target {condition}, the stream says more than can be read");
                 if let Said::End = stream.next(w, end.saturating_sub(clock.monotonic())).await? {
-                    broken!("with every target {condition:?} for minutes, the stream of hints ended");
+                    broken!("while every target {condition}, for minutes, the stream of hints ended");
                 }
             }
             targets.iter().for_each(|target| w.wire().set_condition(target, None));
