@@ -1,0 +1,74 @@
+//! The check: asks every zone about itself, all at once, and answers by the deadline whatever they do.
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use provider_api::{Checker, Deadline, Reason, TargetStatus, reasons};
+
+use crate::{
+    config::Zone,
+    error::{Meaning, Refused},
+    provider::Stall,
+    view::About,
+};
+
+/// The rights that the operations need, as the backend names them.
+const RIGHTS: [&str; 2] = ["machines.read", "machines.write"];
+
+#[async_trait]
+impl Checker for Stall {
+    async fn check(&self, by: Deadline) -> Vec<TargetStatus> {
+        join_all(self.config.zones.iter().map(|zone| self.check_zone(zone, by))).await
+    }
+}
+
+impl Stall {
+    async fn check_zone(&self, zone: &Zone, by: Deadline) -> TargetStatus {
+        let clock = self.seam.clock();
+        let began = clock.monotonic();
+        let budget = by.remaining(clock).min(self.budgets.call);
+        let answer = if budget.is_zero() {
+            Err(Reason::new(reasons::TIMEOUT, "there was no time to ask"))
+        } else {
+            self.backend.about(&zone.name, budget).await.map_err(|refused| reason(&refused))
+        };
+        let verdict = match &answer {
+            Ok(about) => judged(about),
+            Err(reason) => reason.clone(),
+        };
+        let ready = verdict.code == reasons::REACHABLE;
+        let mut status = TargetStatus::new(&zone.name, self.backend.address(), ready, verdict);
+        status.latency = clock.monotonic().saturating_sub(began);
+        if let Ok(about) = answer {
+            status.details.insert("version".to_owned(), about.version);
+            status.details.insert("machines".to_owned(), about.machines.to_string());
+            let quota = about.quota.map_or_else(|| "unlimited".to_owned(), |quota| quota.to_string());
+            status.details.insert("quota".to_owned(), quota);
+        }
+        status
+    }
+}
+
+/// Whether a zone that answers lets us do our work (`check.missing-right-named`).
+fn judged(about: &About) -> Reason {
+    let missing: Vec<_> =
+        RIGHTS.into_iter().filter(|right| !about.rights.iter().any(|has| has == right)).collect();
+    if missing.is_empty() {
+        return Reason::new(reasons::REACHABLE, format!("version {}", about.version));
+    }
+    let text = format!("the token lacks {}; grant it at the backend", missing.join(", "));
+    Reason::new(reasons::FORBIDDEN, text)
+}
+
+/// The reason of a zone that could not be asked (`check.reasons-table`).
+fn reason(refused: &Refused) -> Reason {
+    let code = match refused.meaning {
+        Meaning::Overlong => reasons::TIMEOUT,
+        Meaning::Unreachable => reasons::UNREACHABLE,
+        Meaning::Certificate => reasons::CERTIFICATE_INVALID,
+        Meaning::Unauthorized => reasons::UNAUTHORIZED,
+        Meaning::Forbidden => reasons::FORBIDDEN,
+        Meaning::Credentials => reasons::CREDENTIALS_UNAVAILABLE,
+        _ => reasons::API_ERROR,
+    };
+    Reason::new(code, refused.error.message().to_owned())
+}

@@ -1,0 +1,47 @@
+#![doc = include_str!("../README.md")]
+//!
+//! What lives here: the provider, its config and its profile. The contract is `provider-api`.
+#![expect(dead_code, reason = "for what is still to be written; then the compiler asks to remove it")]
+
+mod backend;
+mod catalogue;
+mod check;
+mod client;
+mod config;
+mod create;
+mod delete;
+mod error;
+mod get;
+mod id;
+mod list;
+mod mark;
+mod placement;
+mod profile;
+mod provider;
+mod state;
+mod view;
+
+use std::sync::Arc;
+
+pub use catalogue::CATALOGUE;
+pub use config::{Config, Endpoint, Zone};
+pub use profile::{TYPE, profile};
+pub use provider::Stall;
+use provider_api::{ProviderType, Registry};
+
+/// Makes the type known.
+pub fn register(registry: &mut Registry) {
+    registry.register(provider_type());
+}
+
+/// The type.
+pub fn provider_type() -> ProviderType {
+    ProviderType {
+        name: TYPE,
+        profile,
+        build: Arc::new(|shared, fields, context| {
+            let config = Config::read(fields)?;
+            Some(Stall::new(shared, config, context).built())
+        }),
+    }
+}

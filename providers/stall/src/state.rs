@@ -1,0 +1,64 @@
+//! What a machine's status means.
+//!
+//! TO ADAPT: the table. A status that the table does not have is Stopped, with its name as the reason.
+
+use provider_api::{AddressPolicy, NativeState, Reason, State, StateKind};
+
+use crate::view::Machine;
+
+/// The native-state table (`get.native-state-table`). Stopped and Terminated are for what does not recover by itself.
+pub(crate) const TABLE: &[NativeState] = &[
+    NativeState::new("starting", StateKind::Provisioning),
+    NativeState::reasoned("waiting", StateKind::Provisioning),
+    NativeState::new("running", StateKind::Running),
+    NativeState::reasoned("stopped", StateKind::Stopped).started(),
+    NativeState::reasoned("failed", StateKind::Terminated),
+];
+
+/// The state of a machine.
+pub(crate) fn state(machine: &Machine, addresses: &AddressPolicy) -> State {
+    if machine.is_deleting() {
+        // get.deleting-is-not-running
+        let reason = Reason::new("Deleting", "its deletion is in progress");
+        return State::Stopped { reason: Some(reason) };
+    }
+    match kind(&machine.status) {
+        StateKind::Running => match addresses.pick(machine.addresses.iter().copied()) {
+            Some(address) => State::Running { address },
+            // get.no-address-is-provisioning
+            None => {
+                let reason = Reason::new("NoAddress", "it runs, and has no usable address yet");
+                State::Provisioning { reason: Some(reason) }
+            }
+        },
+        StateKind::Provisioning => State::Provisioning { reason: reason(machine) },
+        StateKind::Stopped => State::Stopped { reason: reason(machine) },
+        StateKind::Terminated => State::Terminated { reason: reason(machine) },
+    }
+}
+
+/// The kind of state; an unknown status is Stopped (`get.unknown-state-is-stopped`).
+pub(crate) fn kind(status: &str) -> StateKind {
+    row(status).and_then(NativeState::state).unwrap_or(StateKind::Stopped)
+}
+
+/// Why it is in that state, in the backend's own words where it has some (`get.reasons-reach-the-caller`).
+pub(crate) fn reason(machine: &Machine) -> Option<Reason> {
+    let said = row(&machine.status).is_none_or(|row| row.reasoned);
+    let text =
+        || machine.status_reason.clone().unwrap_or_else(|| format!("its status is {}", machine.status));
+    said.then(|| Reason::new(camel_case(&machine.status), text()))
+}
+
+fn row(status: &str) -> Option<&'static NativeState> {
+    TABLE.iter().find(|row| row.native == status)
+}
+
+/// `out-of-memory` as `OutOfMemory`.
+fn camel_case(status: &str) -> String {
+    let word = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>())
+    };
+    status.split(['-', '_', ' ']).filter_map(word).collect()
+}
