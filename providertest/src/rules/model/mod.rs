@@ -59,6 +59,8 @@ struct Play<'w> {
     w: &'w mut World,
     model: Model,
     owners: Vec<Owner>,
+    /// Whether an effect of before landed with the last operation.
+    landed: bool,
 }
 
 async fn sequence(w: &mut World, plan: &FaultPlan) -> Checked {
@@ -66,7 +68,7 @@ async fn sequence(w: &mut World, plan: &FaultPlan) -> Checked {
     let steps: Vec<Step> = serde_json::from_str(text)
         .map_err(|error| Stop::Error(format!("the plan holds no sequence of steps: {error}")))?;
     let owners = (0..3).map(|_| Owner { request: w.request(), id: None }).collect();
-    let mut play = Play { w, model: Model::default(), owners };
+    let mut play = Play { w, model: Model::default(), owners, landed: false };
     for step in &steps {
         play.w.note(format!("step {step:?}"));
         play.step(step).await?;
@@ -113,7 +115,12 @@ impl Play<'_> {
                     let same = before == id || self.model.of(who) != Belief::Exists;
                     hold!(same, "create of owner {who} answered {id}, before {before}");
                 }
-                self.model.created(who, Ok(()), cut)
+                self.model.created(who, Ok(()), cut)?;
+                if self.landed {
+                    // A deletion of before may have met what this create answered with.
+                    self.model.unsure(who);
+                }
+                Ok(())
             }
             Some(Err(error)) => self.model.created(who, Err(&error), cut),
             None => {
@@ -199,7 +206,8 @@ impl Play<'_> {
         let ended = self.w.together(vec![operation]).await?.pop();
         // An operation may be over before its `nth` call; the fault is then spent.
         self.w.wire().disarm();
-        let cut = self.w.wire().hits() > before || self.w.wire().landed_late();
+        self.landed = self.w.wire().landed_late();
+        let cut = self.w.wire().hits() > before || self.landed;
         Ok(match ended {
             Some(Ended::Done(value)) => (Some(value), cut),
             Some(Ended::Restarted) => {
