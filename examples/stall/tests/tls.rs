@@ -27,7 +27,7 @@ fn a_certificate_is_good_when_the_ca_file_vouches_for_it() {
         let (token, ca) = (folder.path().unwrap().join("token"), folder.path().unwrap().join("ca.pem"));
         std::fs::write(&token, "a token\n").unwrap();
         let clock = Arc::new(SystemClock::default());
-        let api = Arc::new(Api { store: Shared::new(empty(b"a token".to_vec()), clock.clone()) });
+        let api = Arc::new(Api::new(Shared::new(empty(b"a token".to_vec()), clock.clone())));
         let tls = Tls::new(&[]).unwrap();
         let server = Server::new(api, Wire::new(Ledger::default()), CATALOGUE);
         let serving = server.serve(On::Tls(tls.clone())).unwrap();
@@ -36,7 +36,7 @@ fn a_certificate_is_good_when_the_ca_file_vouches_for_it() {
         register(&mut registry);
         let yaml = format!(
             "providers: [{{name: a, type: stall, stall: {{endpoint: '{}', caFile: {}, \
-             credentialsFile: {}, zones: [{{name: eu-1}}], images: {{a: b}}, machineTypes: [small]}}}}]",
+             credentialsFile: {}, zones: [{{name: north}}], images: {{a: b}}, machineTypes: [s1]}}}}]",
             serving.url(),
             ca.display(),
             token.display()

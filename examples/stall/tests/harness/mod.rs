@@ -2,11 +2,11 @@
 
 mod fake;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{net::IpAddr, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use fake::{Api, IMAGE, MACHINE_TYPES, Machine, ZONES, empty};
-use provider_api::{CreateRequest, Owner, Placement, ProviderType, Secret, Uid};
+use provider_api::{CreateRequest, Name, Owner, Placement, ProviderType, Secret, Uid};
 use provider_stall::{CATALOGUE, TYPE, profile};
 use providertest::{
     fake::{
@@ -50,7 +50,7 @@ impl Harness for Fakes {
             catalogue: CATALOGUE,
             backend_version: version.to_owned(),
         };
-        vec![setup("v1", "fake, API version 1")]
+        vec![setup("v2", "fake, API version 2")]
     }
 
     async fn open(&self, setup: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError> {
@@ -58,7 +58,7 @@ impl Harness for Fakes {
         let (token_file, socket) = (folder.join("token"), folder.join("api.sock"));
         let store = Shared::new(empty(StoreHand::<Machine>::token(case, 0)), Arc::clone(&case.clock));
         let hand = StoreHand::new(store.clone(), case).with_token_file(token_file.clone())?;
-        let api = Arc::new(Api { store: store.clone() });
+        let api = Arc::new(Api::new(store.clone()));
         let server = Server::new(Arc::clone(&api) as _, case.wire.clone(), setup.catalogue);
         let serving = server.serve(On::Unix(socket.clone()));
         let serving = serving.map_err(|error| HarnessError(format!("cannot serve the fake: {error}")))?;
@@ -147,14 +147,21 @@ impl Hand for Served {
         Some(&self.hand)
     }
 
+    async fn set_addresses(&self, name: &Name, addresses: &[IpAddr]) -> Result<(), Unable> {
+        if addresses.len() > 1 {
+            return Err(Unable("give a machine several addresses: it has one"));
+        }
+        self.hand.set_addresses(name, addresses).await
+    }
+
     async fn send_nonsense(&self) -> Result<bool, Unable> {
         let token = String::from_utf8_lossy(&self.store.open().token).into_owned();
-        let nonsense = http::Request::post(format!("/v1/zones/{}/machines", ZONES[0]))
-            .header("authorization", format!("Bearer {token}"))
-            .body(r#"{"name": "", "machineType": "no-such-type"}"#.into())
+        let nonsense = http::Request::post(format!("/v2/halls/{}/machines", ZONES[0]))
+            .header("x-stall-key", token)
+            .body(r#"{"name": "", "size": "no-such-size"}"#.into())
             .map_err(|_| Unable("write down nonsense"))?;
         let answer = self.api.answer(&Request::of(nonsense));
-        Ok(answer.map_or(true, |answer| !answer.status().is_success()))
+        Ok(answer.is_err())
     }
 }
 

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 //!
 //! What lives here: the provider, its config and its profile. The contract is `provider-api`.
-#![expect(dead_code, reason = "for what is still to be written; then the compiler asks to remove it")]
 
 mod backend;
 mod catalogue;

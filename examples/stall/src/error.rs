@@ -1,12 +1,11 @@
 //! What the API's refusals mean. [`classify`] is the one place that decides.
 //!
-//! TO ADAPT: [`Refusal::read`] to the shape of your backend's error bodies, [`classify`] to its codes. The test walks the
-//! catalogue, and so do the rules `errors.table` and `create.classifies-faults`.
+//! The test walks the catalogue, and so do the rules `errors.table` and `create.classifies-faults`.
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
 use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, reasons};
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 
 /// What operations branch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +14,9 @@ pub(crate) enum Meaning {
     Absent,
     /// The name is taken.
     Exists,
-    /// Another machine stands in its place.
-    Changed,
-    /// The page token is no longer good.
+    /// Another task works on the machine.
+    Busy,
+    /// the cursor is no longer good.
     BadPage,
     /// No answer in time.
     Overlong,
@@ -38,15 +37,15 @@ pub(crate) enum Meaning {
 /// The class of a refusal, and what it means. Unknown is Transient (`errors.unknown-is-transient`).
 pub(crate) fn classify(refusal: &Refusal) -> (Meaning, FailureClass) {
     use FailureClass::{Permanent, QuotaExceeded, Transient};
-    match (refusal.status, refusal.code.as_str()) {
-        (404, "notFound") => (Meaning::Absent, Transient),
-        (409, "alreadyExists") => (Meaning::Exists, Transient),
-        (412, "otherMachine") => (Meaning::Changed, Transient),
-        (410, "badPage") => (Meaning::BadPage, Transient),
-        (401, _) => (Meaning::Unauthorized, Permanent),
-        (403, "quotaExceeded") | (503, "outOfCapacity") | (429, _) => (Meaning::Other, QuotaExceeded),
-        (403, _) => (Meaning::Forbidden, Permanent),
-        (400 | 422, _) => (Meaning::Other, Permanent),
+    match refusal.code.as_str() {
+        "E_NO_SUCH" => (Meaning::Absent, Transient),
+        "E_NAME_TAKEN" => (Meaning::Exists, Transient),
+        "E_BUSY" => (Meaning::Busy, Transient),
+        "E_CURSOR" => (Meaning::BadPage, Transient),
+        "E_KEY" => (Meaning::Unauthorized, Permanent),
+        "E_RIGHT" => (Meaning::Forbidden, Permanent),
+        "E_SLOW_DOWN" | "E_LIMIT" | "E_FULL" => (Meaning::Other, QuotaExceeded),
+        "E_BAD" => (Meaning::Other, Permanent),
         _ => (Meaning::Other, Transient),
     }
 }
@@ -104,13 +103,6 @@ pub(crate) fn tolerate<T>(result: Result<T, Refused>, tolerated: &[Meaning]) -> 
     }
 }
 
-/// The answer of an operation that is still to be written.
-pub(crate) fn unwritten(operation: &str, file: &str) -> Error {
-    Error::permanent(format!("{operation} is not written yet: write it in {file}"))
-        .coded("NotWritten")
-        .leaving(provider_api::LeftBehind::Nothing)
-}
-
 /// Why a call to the API gave no result.
 #[derive(Debug)]
 pub(crate) enum ApiError {
@@ -134,33 +126,83 @@ pub(crate) struct Refusal {
     pub(crate) retry_after: Option<Duration>,
 }
 
-impl Refusal {
-    /// Reads `{"error": {"code": …, "message": …}}`; what has another shape is kept as text.
-    pub(crate) fn read(status: u16, body: &str, retry_after: Option<Duration>) -> Self {
-        #[derive(Deserialize)]
-        struct Body {
-            error: Wire,
+/// What the API answers, always with the status 200.
+#[derive(Deserialize)]
+pub(crate) struct Answer {
+    ok: bool,
+    #[serde(default)]
+    result: serde_json::Value,
+    #[serde(default)]
+    error: Option<Failure>,
+}
+
+/// An error as the API writes it, in an answer or in a task.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Failure {
+    pub(crate) code: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    right: Option<String>,
+    #[serde(default)]
+    field: Option<String>,
+    #[serde(default)]
+    backoff_ms: Option<u64>,
+}
+
+impl Answer {
+    /// Reads an answer to its result. Another status, or another shape, says nothing about machines.
+    pub(crate) fn read<T: DeserializeOwned>(
+        status: u16,
+        body: &[u8],
+        scrubber: &Scrubber,
+    ) -> Result<T, ApiError> {
+        if status != 200 {
+            let message = scrubber.scrub(&String::from_utf8_lossy(body)).chars().take(200).collect();
+            return Err(ApiError::Refused(Refusal { status, message, ..Refusal::default() }));
         }
-        #[derive(Deserialize)]
-        struct Wire {
-            code: String,
-            #[serde(default)]
-            message: String,
-        }
-        match serde_json::from_str::<Body>(body) {
-            Ok(Body { error: Wire { code, message } }) => Self { status, code, message, retry_after },
-            Err(_) => {
-                let message = body.chars().take(200).collect();
-                Self { status, code: String::new(), message, retry_after }
+        // Where it broke is said, what stood there is not.
+        let unreadable = |error: serde_json::Error| {
+            ApiError::Unreadable(format!(
+                "unexpected JSON at line {} column {}",
+                error.line(),
+                error.column()
+            ))
+        };
+        match serde_json::from_slice(body).map_err(unreadable)? {
+            Self { ok: true, result, .. } => serde_json::from_value(result).map_err(unreadable),
+            Self { error: Some(failure), .. } => Err(ApiError::Refused(failure.refusal(scrubber))),
+            Self { error: None, .. } => {
+                Err(ApiError::Unreadable("it is neither a result nor an error".to_owned()))
             }
         }
     }
+}
 
-    /// Status and code, for conditions. A code is a word; anything else may be a quotation.
-    fn code(&self) -> String {
-        let word = |code: &str| code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric());
+impl Failure {
+    /// The refusal that it is, with the right or the field that it names.
+    pub(crate) fn refusal(self, scrubber: &Scrubber) -> Refusal {
+        let named =
+            |what: &str, name: Option<String>| name.map_or_else(String::new, |n| format!(" ({what} {n})"));
+        let message = format!("{}{}{}", self.text, named("right", self.right), named("field", self.field));
+        Refusal {
+            status: 200,
+            code: self.code,
+            message: scrubber.scrub(&message),
+            retry_after: self.backoff_ms.map(Duration::from_millis),
+        }
+    }
+}
+
+impl Refusal {
+    /// The code, or the status of what is not the API's own, for conditions. A code is a word; anything else may be a
+    /// quotation.
+    pub(crate) fn code(&self) -> String {
+        let word =
+            |code: &str| code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         match self.code.as_str() {
-            code if !code.is_empty() && word(code) => format!("{} {code}", self.status),
+            code if !code.is_empty() && word(code) => code.to_owned(),
             _ => self.status.to_string(),
         }
     }
@@ -236,13 +278,14 @@ mod tests {
 
     #[test]
     fn unknown_is_transient() {
-        let unknown = Refusal { status: 418, code: "neverHeardOf".to_owned(), ..Refusal::default() };
+        let unknown = Refusal { status: 200, code: "E_NEVER_HEARD_OF".to_owned(), ..Refusal::default() };
         assert_eq!(classify(&unknown), (Meaning::Other, FailureClass::Transient));
     }
 
     #[test]
     fn a_code_that_is_no_word_is_not_shown() {
-        let refusal = Refusal::read(400, r#"{"error": {"code": "bad #cloud-config"}}"#, None);
-        assert_eq!(ApiError::Refused(refusal).code(), "400");
+        let body = br##"{"ok": false, "error": {"code": "bad #cloud-config"}}"##;
+        let error = Answer::read::<()>(200, body, &Scrubber::default()).unwrap_err();
+        assert_eq!(error.code(), "200");
     }
 }

@@ -1,12 +1,12 @@
 //! What the provider declares about itself. Rules follow it: what is declared absent is tested to be absent.
-//!
-//! TO ADAPT: every value that is not true of your backend.
+
+use std::time::Duration;
 
 use provider_api::{
     CallBudget, Profile, StateKind,
     profile::{
-        BackendTest, ClientKind, CredentialsFrom, DeleteReturn, Delivery, ListPartial, PlacementField, Quota,
-        Readiness,
+        AsyncOp, BackendTest, BoundedWait, ClientKind, CredentialsFrom, DeleteReturn, Delivery, ListPartial,
+        NotFound, PlacementField, Quota, Readiness,
     },
 };
 
@@ -15,6 +15,13 @@ use crate::{backend::CALLS, id::IDS, state::TABLE};
 /// The type's name in the config.
 pub const TYPE: &str = "stall";
 
+/// The wait of a deletion for whatever else works on the machine.
+pub(crate) const TASK: BoundedWait = BoundedWait {
+    for_what: "the task that works on the machine",
+    every: Duration::from_secs(2),
+    at_most: Duration::from_secs(30),
+};
+
 /// The profile. What is not said here is the plainest value, see [`Profile::plain`].
 pub fn profile() -> Profile {
     let mut profile = Profile::plain(TYPE);
@@ -22,6 +29,9 @@ pub fn profile() -> Profile {
     profile.delete_return = DeleteReturn::ReturnsEarly;
     profile.list_partial = ListPartial::OmitUnreachable;
     profile.quota = Quota::Detected;
+    profile.not_found = NotFound::ErrorCode;
+    profile.async_ops = [AsyncOp::TaskHandle, AsyncOp::BackendLock].into();
+    profile.late_failures = true;
     profile.credentials = CredentialsFrom::MountedFiles;
     profile.client_kind = ClientKind::ThinClient;
     profile.backend_test = BackendTest::ManualRunbook;
@@ -34,9 +44,10 @@ pub fn profile() -> Profile {
     profile.check_target = "zone";
     profile.check_details = vec!["version", "machines", "quota"];
     profile.calls = CALLS.to_vec();
-    profile.call_budget = CallBudget { create: 2, get: 1, delete: 2, list: 1, list_each: 0, check: 1 };
+    profile.call_budget = CallBudget { create: 3, get: 1, delete: 2, list: 1, list_each: 0, check: 1 };
+    profile.waits = vec![TASK];
     profile.id_pattern = IDS.pattern();
-    profile.reachable_from = "the network of the zone";
+    profile.reachable_from = "the network of the hall";
     profile.distinct_egress = "yes: each machine has an address of its own";
     profile
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The rights that the operations need, as the backend names them.
-const RIGHTS: [&str; 2] = ["machines.read", "machines.write"];
+const RIGHTS: [&str; 3] = ["look", "make", "drop"];
 
 #[async_trait]
 impl Checker for Stall {
@@ -41,7 +41,7 @@ impl Stall {
         if let Ok(about) = answer {
             status.details.insert("version".to_owned(), about.version);
             status.details.insert("machines".to_owned(), about.machines.to_string());
-            let quota = about.quota.map_or_else(|| "unlimited".to_owned(), |quota| quota.to_string());
+            let quota = about.limit.map_or_else(|| "unlimited".to_owned(), |quota| quota.to_string());
             status.details.insert("quota".to_owned(), quota);
         }
         status

@@ -1,24 +1,24 @@
 //! The seam: one async method per call to the API, and nothing goes past it. How a request is sent is `client.rs`.
-//!
-//! TO ADAPT: method, path and parameters of each call. A call that you add here belongs into `CALLS` too, and the errors
-//! it can be answered with into `catalogue.rs`.
 
 use std::{sync::Arc, time::Duration};
 
 use provider_api::{CallKind, Gate, Scrubber, Seam};
 use reqwest::Method;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
 
 use crate::{
     client::{Client, Request},
     error::Refused,
-    view::{About, Machine, NewMachine, Page},
+    view::{About, Machine, NewMachine, Page, Task},
 };
 
 /// Makes a machine. It carries user data, so of its errors only code and reason survive.
 pub(crate) const MACHINE_CREATE: CallKind = CallKind::upload("machine_create");
-/// Reads a machine.
-pub(crate) const MACHINE_GET: CallKind = CallKind::read("machine_get");
+/// Looks a machine up by its name.
+pub(crate) const MACHINE_FIND: CallKind = CallKind::read("machine_find");
+/// Reads the tasks that made machines of a name.
+pub(crate) const TASK_LIST: CallKind = CallKind::read("task_list");
 /// Starts a machine that is stopped.
 pub(crate) const MACHINE_START: CallKind = CallKind::write("machine_start");
 /// Deletes a machine.
@@ -29,8 +29,11 @@ pub(crate) const MACHINE_LIST: CallKind = CallKind::read("machine_list");
 pub(crate) const ABOUT: CallKind = CallKind::read("about");
 
 /// Every kind of call, for the profile.
-pub(crate) const CALLS: [CallKind; 6] =
-    [MACHINE_CREATE, MACHINE_GET, MACHINE_START, MACHINE_DELETE, MACHINE_LIST, ABOUT];
+pub(crate) const CALLS: [CallKind; 7] =
+    [MACHINE_CREATE, MACHINE_FIND, TASK_LIST, MACHINE_START, MACHINE_DELETE, MACHINE_LIST, ABOUT];
+
+/// How far the list of machines may be behind.
+pub(crate) const LIST_LAG: Duration = Duration::from_secs(5);
 
 type Answer<T> = Result<T, Refused>;
 
@@ -59,42 +62,48 @@ impl Backend {
         self.client.address()
     }
 
-    /// Makes a machine, marks and all.
-    pub(crate) async fn machine_create(&self, zone: &str, new: &NewMachine<'_>) -> Answer<Machine> {
-        let request = Request::new(Method::POST, &["v1", "zones", zone, "machines"]).json(new);
-        self.call(MACHINE_CREATE, zone, request).await
+    /// Makes a machine, marks and all. The answer comes before it is made.
+    pub(crate) async fn machine_create(&self, zone: &str, new: &NewMachine<'_>) -> Answer<()> {
+        let request = Request::new(Method::POST, &["v2", "halls", zone, "machines"]).json(new);
+        self.call::<IgnoredAny>(MACHINE_CREATE, zone, request).await.map(drop)
     }
 
-    /// Reads a machine.
-    pub(crate) async fn machine_get(&self, zone: &str, name: &str) -> Answer<Machine> {
-        let request = Request::new(Method::GET, &["v1", "zones", zone, "machines", name]);
-        self.call(MACHINE_GET, zone, request).await
+    /// Looks a machine up by its name. An empty list is the API's own word that there is none.
+    pub(crate) async fn machine_find(&self, zone: &str, name: &str) -> Answer<Option<Machine>> {
+        let request = Request::new(Method::GET, &["v2", "halls", zone, "machines"]).query("name", Some(name));
+        let found: Page<Machine> = self.call(MACHINE_FIND, zone, request).await?;
+        Ok(found.machines.into_iter().next())
+    }
+
+    /// Reads the tasks that made machines of that name, oldest first.
+    pub(crate) async fn task_list(&self, zone: &str, name: &str) -> Answer<Vec<Task>> {
+        let request = Request::new(Method::GET, &["v2", "halls", zone, "tasks"]).query("name", Some(name));
+        self.call(TASK_LIST, zone, request).await
     }
 
     /// Starts a machine that is stopped.
-    pub(crate) async fn machine_start(&self, zone: &str, name: &str) -> Answer<()> {
-        let request = Request::new(Method::POST, &["v1", "zones", zone, "machines", name, "start"]);
+    pub(crate) async fn machine_start(&self, zone: &str, id: &str) -> Answer<()> {
+        let request = Request::new(Method::POST, &["v2", "halls", zone, "machines", id, "start"]);
         self.call::<IgnoredAny>(MACHINE_START, zone, request).await.map(drop)
     }
 
-    /// Deletes a machine, if the one of that name is still the one with that id (`delete.bound-to-incarnation`). The
-    /// answer comes before it is gone.
-    pub(crate) async fn machine_delete(&self, zone: &str, name: &str, id: &str) -> Answer<()> {
-        let path = ["v1", "zones", zone, "machines", name];
-        let request = Request::new(Method::DELETE, &path).query("id", Some(id));
+    /// Drops the machine with that id, which no other ever has (`delete.bound-to-incarnation`). The answer comes before
+    /// it is gone.
+    pub(crate) async fn machine_delete(&self, zone: &str, id: &str) -> Answer<()> {
+        let request = Request::new(Method::DELETE, &["v2", "halls", zone, "machines", id]);
         self.call::<IgnoredAny>(MACHINE_DELETE, zone, request).await.map(drop)
     }
 
-    /// Reads one page of a zone's machines, the first one without a token.
-    pub(crate) async fn machine_list(&self, zone: &str, page: Option<&str>) -> Answer<Page> {
-        let request = Request::new(Method::GET, &["v1", "zones", zone, "machines"]).query("page", page);
+    /// Reads one page of a zone's machines, the first one without a cursor. It may be [`LIST_LAG`] behind.
+    pub(crate) async fn machine_list(&self, zone: &str, cursor: Option<&str>) -> Answer<Page<Value>> {
+        let request = Request::new(Method::GET, &["v2", "halls", zone, "machines"]).query("cursor", cursor);
         self.call(MACHINE_LIST, zone, request).await
     }
 
     /// Asks a zone about itself. A check must not wait behind the operations that it is to judge, so it takes no room,
     /// and its budget is its caller's (`check.does-not-disturb`, `check.prompt-at-deadline`).
     pub(crate) async fn about(&self, zone: &str, budget: Duration) -> Answer<About> {
-        self.within(Some(budget), ABOUT, zone, Request::new(Method::GET, &["v1", "zones", zone])).await
+        self.within(Some(budget), ABOUT, zone, Request::new(Method::GET, &["v2", "halls", zone])).await
     }
 
     async fn call<T: DeserializeOwned>(&self, kind: CallKind, zone: &str, request: Request) -> Answer<T> {

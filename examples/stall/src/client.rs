@@ -4,13 +4,12 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use provider_api::{CallId, CredentialFile, Error, Scrubber, Secret, current_call, reasons};
 use reqwest::{
     Method, Url,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
+    header::{CONTENT_TYPE, HeaderValue},
     redirect, retry,
 };
 use rustls::{
@@ -23,7 +22,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     config::{Config, Endpoint},
-    error::{ApiError, Refusal},
+    error::{Answer, ApiError},
 };
 
 /// No answer of ours is near that long; more is an answer of something else.
@@ -58,7 +57,7 @@ struct Current {
 pub(crate) struct Ready {
     http: reqwest::Client,
     base: Url,
-    authorization: HeaderValue,
+    key: HeaderValue,
     /// The token, for scrubbers: something on the way may quote the request back.
     pub(crate) token: Secret,
     tracked: bool,
@@ -103,15 +102,14 @@ impl Client {
     /// With the credentials of this moment (`runtime.credentials-rotate`).
     pub(crate) fn ready(&self) -> Result<Ready, Error> {
         let token = Secret::new(self.token.read()?.reveal().trim_ascii());
-        let header = [b"Bearer ", token.reveal()].concat();
-        let mut authorization = HeaderValue::from_bytes(&header)
-            .map_err(|_| unusable(format!("{} holds no token", self.token.path().display())))?;
-        authorization.set_sensitive(true);
+        let mut key = HeaderValue::from_bytes(token.reveal())
+            .map_err(|_| unusable(format!("{} holds no key", self.token.path().display())))?;
+        key.set_sensitive(true);
         let base = match &self.endpoint {
             Endpoint::Url(url) => url.clone(),
             Endpoint::Unix(_) => Url::parse("http://localhost").expect("it is a URL"),
         };
-        Ok(Ready { http: self.http()?, base, authorization, token, tracked: self.tracked })
+        Ok(Ready { http: self.http()?, base, key, token, tracked: self.tracked })
     }
 
     /// The HTTP client; it is made again when the CA changes.
@@ -169,7 +167,7 @@ impl Client {
 }
 
 impl Ready {
-    /// Sends one request and reads its answer to the end. An answer without a body is `null`.
+    /// Sends one request and reads its answer to the end. What has not the status 200 is not the API's own.
     pub(crate) async fn send<T: DeserializeOwned>(&self, request: Request) -> Result<T, ApiError> {
         let mut url = self.base.clone();
         url.path_segments_mut().expect("http URLs have paths").pop_if_empty().extend(&request.path);
@@ -177,7 +175,7 @@ impl Ready {
             url.query_pairs_mut().extend_pairs(&request.query);
         }
         let mut builder = self.http.request(request.method, url);
-        builder = builder.header(AUTHORIZATION, self.authorization.clone());
+        builder = builder.header("x-stall-key", self.key.clone());
         if let Some(CallId(call)) = current_call().filter(|_| self.tracked) {
             builder = builder.header(CallId::HEADER, call);
         }
@@ -193,20 +191,9 @@ impl Ready {
             }
             body.extend_from_slice(&chunk);
         }
-        let status = response.status();
-        if status.is_success() {
-            let body = if body.is_empty() { b"null" } else { body.as_slice() };
-            // Where it broke is said, what stood there is not.
-            let unreadable = |error: serde_json::Error| {
-                format!("unexpected JSON at line {} column {}", error.line(), error.column())
-            };
-            return serde_json::from_slice(body).map_err(|error| ApiError::Unreadable(unreadable(error)));
-        }
-        let hint = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let mut scrubber = Scrubber::default();
         scrubber.hide(self.token.reveal());
-        let body = scrubber.scrub(&String::from_utf8_lossy(&body));
-        Err(ApiError::Refused(Refusal::read(status.as_u16(), &body, hint.map(Duration::from_secs))))
+        Answer::read(response.status().as_u16(), &body, &scrubber)
     }
 }
 

@@ -1,6 +1,4 @@
-//! What a machine's status means.
-//!
-//! TO ADAPT: the table. A status that the table does not have is Stopped, with its name as the reason.
+//! What a machine's phase means. One that the table does not have is Stopped, with its name as the reason.
 
 use provider_api::{AddressPolicy, NativeState, Reason, State, StateKind};
 
@@ -8,11 +6,11 @@ use crate::view::Machine;
 
 /// The native-state table (`get.native-state-table`). Stopped and Terminated are for what does not recover by itself.
 pub(crate) const TABLE: &[NativeState] = &[
-    NativeState::new("starting", StateKind::Provisioning),
-    NativeState::reasoned("waiting", StateKind::Provisioning),
-    NativeState::new("running", StateKind::Running),
-    NativeState::reasoned("stopped", StateKind::Stopped).started(),
-    NativeState::reasoned("failed", StateKind::Terminated),
+    NativeState::new("queued", StateKind::Provisioning),
+    NativeState::new("booting", StateKind::Provisioning),
+    NativeState::new("up", StateKind::Running),
+    NativeState::reasoned("halted", StateKind::Stopped).started(),
+    NativeState::reasoned("broken", StateKind::Terminated),
 ];
 
 /// The state of a machine.
@@ -22,8 +20,8 @@ pub(crate) fn state(machine: &Machine, addresses: &AddressPolicy) -> State {
         let reason = Reason::new("Deleting", "its deletion is in progress");
         return State::Stopped { reason: Some(reason) };
     }
-    match kind(&machine.status) {
-        StateKind::Running => match addresses.pick(machine.addresses.iter().copied()) {
+    match kind(&machine.phase) {
+        StateKind::Running => match addresses.pick(machine.ip) {
             Some(address) => State::Running { address },
             // get.no-address-is-provisioning
             None => {
@@ -44,10 +42,9 @@ pub(crate) fn kind(status: &str) -> StateKind {
 
 /// Why it is in that state, in the backend's own words where it has some (`get.reasons-reach-the-caller`).
 pub(crate) fn reason(machine: &Machine) -> Option<Reason> {
-    let said = row(&machine.status).is_none_or(|row| row.reasoned);
-    let text =
-        || machine.status_reason.clone().unwrap_or_else(|| format!("its status is {}", machine.status));
-    said.then(|| Reason::new(camel_case(&machine.status), text()))
+    let said = row(&machine.phase).is_none_or(|row| row.reasoned);
+    let text = || machine.why.clone().unwrap_or_else(|| format!("its phase is {}", machine.phase));
+    said.then(|| Reason::new(camel_case(&machine.phase), text()))
 }
 
 fn row(status: &str) -> Option<&'static NativeState> {
