@@ -109,6 +109,12 @@ pub trait Fake: Send + Sync + 'static {
         false
     }
 
+    /// Whether an answer says no: by its status, unless the backend refuses otherwise, say in the body of a 200. Only
+    /// refusals quote.
+    fn refuses(&self, answer: &Answer) -> bool {
+        answer::is_refusal(answer)
+    }
+
     /// What a refused login (401) quotes in place of the body, where the backend does so: the token.
     fn credentials(&self, request: &Request) -> Option<String> {
         let _ = request;

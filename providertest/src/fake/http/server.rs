@@ -8,7 +8,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use provider_api::Catalogue;
 
-use super::{Answer, Body, Fake, Refused, Request, answer::is_refusal, text};
+use super::{Answer, Body, Fake, Refused, Request, text};
 use crate::{
     fake::{On, Serving, reading::listed, serving::Connection},
     wire::{Reply, Wire},
@@ -102,7 +102,7 @@ impl Sent {
 
     /// Quotes what was sent in a refusal, where the backend does.
     fn quoting(&self, answer: Answer) -> Answer {
-        if !is_refusal(&answer) || !self.fake.quotes() {
+        if !self.fake.refuses(&answer) || !self.fake.quotes() {
             return answer;
         }
         let body = || String::from_utf8_lossy(self.request.body()).into_owned();

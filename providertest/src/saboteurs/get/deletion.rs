@@ -7,7 +7,7 @@ use provider_api::{Clock, CreateRequest, Deleted, Error, GetError, Instance, Pro
 
 use super::super::view::{Memory, View, seen_through};
 use crate::{
-    memory::cloud::Described,
+    memory::{self, cloud::Described},
     saboteur::{HONEST, Meddler, Saboteur, meddle},
 };
 
@@ -30,6 +30,14 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         name: "overlooks-deletions",
         does: "reports an instance Running by the address that it last had, though its deletion is in progress",
         breaks: "get.deleting-is-not-running",
+        provider: |built, _| meddle(built, OverlooksDeletions::default()),
+        ..HONEST
+    },
+    Saboteur {
+        name: "overlooks-deletions-that-it-declares-absent",
+        does: "says that no deletion is ever in progress, and reports an instance Running while somebody else's is",
+        breaks: "get.deleting-is-not-running",
+        profile: memory::plain,
         provider: |built, _| meddle(built, OverlooksDeletions::default()),
         ..HONEST
     },
