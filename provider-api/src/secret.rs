@@ -1,6 +1,10 @@
 //! Secret bytes, and the scrubber that keeps them out of what people read.
 
-use std::{error::Error as StdError, fmt};
+use std::{
+    error::Error as StdError,
+    fmt::{self, Write as _},
+    sync::Arc,
+};
 
 use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD};
 use zeroize::Zeroizing;
@@ -55,8 +59,10 @@ impl fmt::Debug for Secret {
 /// let quoted = r##"400 bad value "#cloud-config\npassword: swordfish\n" for user-data"##;
 /// assert_eq!(scrubber.scrub(quoted), r#"400 bad value "[redacted]" for user-data"#);
 /// ```
+///
+/// Cheap to clone: each call gets one.
 #[derive(Clone, Default)]
-pub struct Scrubber(Vec<Zeroizing<String>>);
+pub struct Scrubber(Arc<Vec<Zeroizing<String>>>);
 
 impl Scrubber {
     /// What stands where a secret was.
@@ -83,16 +89,17 @@ impl Scrubber {
                 .extend([BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD].map(|base| base.encode(secret)));
             needles.extend((0..3).flat_map(|offset| inside_base64(secret, offset)));
         }
-        self.0.extend(needles.into_iter().map(Zeroizing::new));
+        let known = Arc::make_mut(&mut self.0);
+        known.extend(needles.into_iter().map(Zeroizing::new));
         // The longest first, so that a part never spoils the whole.
-        self.0.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        self.0.dedup();
+        known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        known.dedup();
     }
 
     /// The text without the secrets.
     pub fn scrub(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for needle in &self.0 {
+        for needle in &*self.0 {
             if text.contains(needle.as_str()) {
                 text = text.replace(needle.as_str(), Self::MARK);
             }
@@ -108,7 +115,7 @@ fn percent_encoded(text: &str) -> String {
         match byte {
             b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
             _ if byte.is_ascii_alphanumeric() => encoded.push(byte.into()),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
+            _ => write!(encoded, "%{byte:02X}").expect("a string takes everything"),
         }
     }
     encoded

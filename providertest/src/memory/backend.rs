@@ -1,7 +1,11 @@
 //! The seam to the cloud: one async method per backend call, and the one place that each of them passes. Credentials
 //! are read, room at the target is waited for, secrets are scrubbed, and the error gets its meaning here.
 
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use futures::stream::BoxStream;
 use provider_api::{CallKind, CredentialFile, Gate, Scrubber, Seam, Secret};
@@ -42,12 +46,14 @@ pub(super) struct Backend {
     pub(super) credentials: CredentialFile,
     /// The secrets of the request at hand.
     pub(super) scrubber: Scrubber,
+    /// The same with the token, as it was at the last call: it is rotated seldom.
+    pub(super) with_token: Arc<Mutex<Option<(Secret, Scrubber)>>>,
 }
 
 impl Backend {
     /// The same way, for a request with secrets of its own.
     pub(super) fn hiding(&self, scrubber: Scrubber) -> Self {
-        Self { scrubber, ..self.clone() }
+        Self { scrubber, with_token: Arc::default(), ..self.clone() }
     }
 
     pub(super) async fn locate(&self, name: &str) -> Result<Vec<Located>> {
@@ -148,8 +154,15 @@ impl Backend {
     }
 
     fn scrubber_with(&self, token: &Secret) -> Scrubber {
+        let mut last = self.with_token.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((known, scrubber)) = &*last
+            && known == token
+        {
+            return scrubber.clone();
+        }
         let mut scrubber = self.scrubber.clone();
         scrubber.hide(token.reveal());
+        *last = Some((token.clone(), scrubber.clone()));
         scrubber
     }
 }

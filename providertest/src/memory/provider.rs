@@ -54,6 +54,7 @@ pub(super) fn build(
         gate: Arc::clone(&gate),
         credentials: config.credentials.clone(),
         scrubber: Scrubber::default(),
+        with_token: Arc::default(),
     };
     let provider = Arc::new(MemoryProvider {
         name: context.name,

@@ -46,8 +46,10 @@ async fn idle(w: &World) -> Checked {
         for _ in 0..30 {
             clock.sleep(A_WHILE / 30, Wait::Idle).await;
             // Gives the executor to whatever was spawned.
-            for _ in 0..16 {
+            let mut turns = 0;
+            while turns < 16 && tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
                 tokio::task::yield_now().await;
+                turns += 1;
             }
         }
     })
