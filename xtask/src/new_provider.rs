@@ -73,6 +73,12 @@ pub(crate) fn command(flags: &flags::NewProvider) -> Outcome {
     let Some(at) = &flags.at else { return make_here(&workspace, &spelling) };
     let folder = std::path::absolute(at)
         .map_err(|error| Stop::cannot(format!("there can be no folder {}: {error}", at.display())))?;
+    if is_member(&workspace.root, &folder) {
+        // Cargo reads no workspace that has another one for a member.
+        let text =
+            format!("{} would be a crate of this workspace; leave --at out for that", folder.display());
+        return Err(Stop::cannot(text));
+    }
     let kit = flags.kit_version.as_deref().map_or(Kit::Checkout, Kit::Version);
     make_at(&workspace, &spelling, &folder, &kit)?;
     println!("made {} in {}: {} files", spelling.package(), folder.display(), TEMPLATE.len());
@@ -101,6 +107,15 @@ fn make_here(workspace: &Workspace, spelling: &Spelling) -> Outcome {
     println!("next:\n  cargo xtask conformance {} --fail-fast", spelling.kebab);
     println!("  then write what the first red rule names; {place}/README.md has the order");
     Ok(())
+}
+
+/// Whether cargo would take a crate in that folder for one of this workspace.
+fn is_member(root: &Path, folder: &Path) -> bool {
+    let parent = folder.parent().and_then(|parent| parent.canonicalize().ok());
+    let root = root.canonicalize().ok();
+    root.zip(parent).is_some_and(|(root, parent)| {
+        ["providers", "examples", "fixtures"].iter().any(|members| parent == root.join(members))
+    })
 }
 
 /// Where a workspace of its own has our crates from.
@@ -202,14 +217,15 @@ fn write(folder: &Path, files: &[(String, String)]) -> Outcome {
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
         return Err(Stop::cannot(format!("{shown} cannot be made; name a folder inside another one")));
     };
-    let staging = parent.join(format!(".{}.partial", name.to_string_lossy()));
-    let written = fs::create_dir_all(parent)
-        .and_then(|()| write_all(&staging, files))
-        .and_then(|()| fs::rename(&staging, folder));
+    let staging = parent.join(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
+    let cannot = |error: std::io::Error| Stop::cannot(format!("cannot write {shown}: {error}"));
+    // What stands there already is somebody else's, and is neither taken along nor taken away.
+    fs::create_dir_all(parent).and_then(|()| fs::create_dir(&staging)).map_err(cannot)?;
+    let written = write_all(&staging, files).and_then(|()| fs::rename(&staging, folder));
     written.map_err(|error| {
         // What could not be written whole is not left in part.
         let _ = fs::remove_dir_all(&staging);
-        Stop::cannot(format!("cannot write {shown}: {error}"))
+        cannot(error)
     })
 }
 
@@ -275,11 +291,16 @@ impl Spelling {
         format!("provider-{}", self.kebab)
     }
 
-    /// The text with this name in the place of the template's own.
+    /// The text with this name in the place of the template's own. What is put is not read again: a name may have the
+    /// template's in it.
     fn put(&self, text: &str) -> String {
-        text.replace("provider_newcloud", &format!("provider_{}", self.snake))
-            .replace("Newcloud", &self.camel)
-            .replace("newcloud", &self.kebab)
+        let mut pieces = text.split("newcloud");
+        let mut put = pieces.next().unwrap_or_default().replace("Newcloud", &self.camel);
+        for piece in pieces {
+            put += if put.ends_with("provider_") { &self.snake } else { &self.kebab };
+            put += &piece.replace("Newcloud", &self.camel);
+        }
+        put
     }
 }
 
@@ -327,6 +348,11 @@ mod tests {
         assert_eq!(
             spelling.put(text),
             "provider_tiny_cloud9::TinyCloud9, provider-tiny-cloud9, tiny-cloud9:"
+        );
+        let spelling = Spelling::of("my-newcloud2").unwrap();
+        assert_eq!(
+            spelling.put(text),
+            "provider_my_newcloud2::MyNewcloud2, provider-my-newcloud2, my-newcloud2:"
         );
     }
 
@@ -380,6 +406,19 @@ mod tests {
         let files = [("a".to_owned(), String::new()), ("a/b".to_owned(), String::new())];
         assert!(write(&folder.0.join("new"), &files).is_err());
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
+        let others = folder.0.join(format!(".new.{}.partial", std::process::id()));
+        fs::create_dir(&others).unwrap();
+        assert!(write(&folder.0.join("new"), &[]).is_err());
+        assert!(others.is_dir());
+    }
+
+    #[test]
+    fn a_workspace_of_its_own_is_no_member_of_this_one() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        assert!(is_member(root, &root.join("examples/new")));
+        assert!(is_member(root, &root.join("docs/../providers/new")));
+        assert!(!is_member(root, &root.join("target/new")));
+        assert!(!is_member(root, &root.join("providers/kubernetes/new")));
     }
 
     #[test]

@@ -18,6 +18,10 @@ pub(super) fn complaints(files: &[File]) -> Vec<String> {
     let mut complaints = Vec::new();
     for page in &pages {
         for link in links(&page.text) {
+            if link.is_empty() {
+                complaints.push(format!("{}: a link has no destination", page.path));
+                continue;
+            }
             let (target, anchor) = link.split_once('#').unwrap_or((&link, ""));
             let path = if target.is_empty() { Some(page.path.clone()) } else { resolve(&page.path, target) };
             let is_there = |path: &String| {
@@ -36,15 +40,26 @@ pub(super) fn complaints(files: &[File]) -> Vec<String> {
     complaints
 }
 
-/// The destinations of a page's links and pictures that stay within the tree.
+/// The destinations of a page's links and pictures that stay within the tree, those in HTML too.
 fn links(text: &str) -> Vec<String> {
-    let destinations = Parser::new(text).filter_map(|event| match event {
+    let destinations = Parser::new(text).flat_map(|event| match event {
         Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-            Some(dest_url.into_string())
+            vec![dest_url.into_string()]
         }
-        _ => None,
+        Event::InlineHtml(html) | Event::Html(html) => {
+            ["href", "src"].iter().flat_map(|name| attribute(&html, name)).collect()
+        }
+        _ => Vec::new(),
     });
-    destinations.filter(|link| !link.contains("://") && !link.starts_with("mailto:")).collect()
+    let elsewhere = |link: &str| ["http://", "https://", "mailto:"].iter().any(|way| link.starts_with(way));
+    destinations.filter(|link| !elsewhere(link)).collect()
+}
+
+/// The values of an attribute in a piece of HTML.
+fn attribute(html: &str, name: &str) -> Vec<String> {
+    let opening = format!(" {name}=\"");
+    let values = html.split(&opening).skip(1).filter_map(|rest| rest.split('"').next());
+    values.map(str::to_owned).collect()
 }
 
 /// What a link to a page can name: its headings, as forges spell them, and its own anchors.
@@ -61,8 +76,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
                 }
             }
             Event::InlineHtml(html) | Event::Html(html) => {
-                let named = html.split("id=\"").skip(1).filter_map(|rest| rest.split('"').next());
-                anchors.extend(named.map(str::to_owned));
+                anchors.extend(attribute(&html, "id"));
             }
             _ => {}
         }
@@ -97,6 +111,14 @@ mod tests {
 
     fn file(path: &str, text: &str) -> File {
         File { path: path.into(), text: text.into() }
+    }
+
+    #[test]
+    fn links_in_html_and_without_a_destination_are_followed_too() {
+        let text = "<a href=\"no.md\">1</a> <img src=\"no.png\"> [2]() [3](no.md?from=https://x) \
+                    <a href=\"https://x\">4</a>\n";
+        let complaints = complaints(&[file("docs/a.md", text)]);
+        assert_eq!(complaints.len(), 4, "{complaints:?}");
     }
 
     #[test]
