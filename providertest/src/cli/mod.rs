@@ -106,10 +106,15 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
         return show(&if terse { libtest::list(&selection, flags) } else { print::list(&selection.rules) });
     }
     let (harness, backend) = match (flags.backend, &flags.config) {
-        (flags::BackendFlag::Fake, _) if !saboteur.breaks.is_empty() => {
+        (flags::BackendFlag::Fake, Some(_)) => {
+            return Err(
+                "--config is for --backend real; without that the embedded fake is run against".into()
+            );
+        }
+        (flags::BackendFlag::Fake, None) if !saboteur.breaks.is_empty() => {
             (Arc::new(MemoryHarness::sabotaged(&saboteur)) as Arc<dyn Harness>, BackendKind::Fake)
         }
-        (flags::BackendFlag::Fake, _) => (harness, BackendKind::Fake),
+        (flags::BackendFlag::Fake, None) => (harness, BackendKind::Fake),
         (flags::BackendFlag::Real, Some(config)) => (harness.real(config)?, BackendKind::Real),
         (flags::BackendFlag::Real, None) => {
             return Err("--backend real needs --config, a file that says where the backend is".into());
@@ -118,7 +123,12 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
     select::setup(flags, &*harness)?;
     select::waivers(&*harness)?;
     // Nobody should learn after ten minutes that a folder is missing.
-    for path in files(flags).into_iter().flatten() {
+    let files: Vec<_> = files(flags).into_iter().flatten().collect();
+    for (index, path) in files.iter().enumerate() {
+        if files[..index].contains(path) && !path.starts_with("/dev") {
+            let text = format!("two reports are to be written to {}; name a file for each", path.display());
+            return Err(Refusal(text));
+        }
         file::check(path)?;
     }
     let options = Options {

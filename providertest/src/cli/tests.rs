@@ -51,6 +51,15 @@ fn a_self_check_refuses_what_it_would_ignore() {
 }
 
 #[test]
+fn flags_that_would_be_passed_over_are_refused() {
+    for words in [["--config", "x", "--jobs", "1"], ["--json", "x", "--junit", "x"]] {
+        let harness: Arc<dyn Harness> = Arc::new(crate::memory::MemoryHarness::new());
+        let flags = flags(&[&words[..], &["--rule", "create.idempotent"]].concat());
+        assert_eq!(command(harness, &flags, "conformance"), Code::Usage, "{words:?}");
+    }
+}
+
+#[test]
 fn plans_need_their_rule() {
     let plan = r#"{"faults":[],"variant":"1","then":"repeat"}"#;
     assert!(refused(&["--plan", plan]).contains("--plan needs the one --rule"));

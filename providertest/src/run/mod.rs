@@ -128,6 +128,9 @@ impl Job {
     }
 }
 
+/// More than there are cases that could run at once keep nobody busy, and use up the machine.
+const MOST_THREADS: usize = 1_024;
+
 /// Runs rules and reports.
 pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progress) -> Report {
     case::hush_panics();
@@ -152,7 +155,7 @@ pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progres
         stopped: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
-        for _ in 0..options.jobs.max(1) {
+        for _ in 0..options.jobs.clamp(1, MOST_THREADS) {
             scope.spawn(|| run.work());
         }
     });
