@@ -12,11 +12,22 @@ pub(crate) struct Admin(Client);
 
 /// Why the server did not do it.
 #[derive(Debug, thiserror::Error)]
-#[error("{method} {path}: {source}")]
+#[error("{method} {path}: {}", why(source))]
 pub(crate) struct Refused {
     method: Method,
     path: String,
     source: Box<kube::Error>,
+}
+
+/// The server's own words, or what the way there came to grief over.
+fn why(error: &kube::Error) -> String {
+    if let kube::Error::Api(status) = error {
+        return format!("{} {}", status.code, status.message);
+    }
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
+    let mut texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.dedup_by(|cause, above| above.ends_with(cause.as_str()));
+    texts.join(": ")
 }
 
 impl Refused {
