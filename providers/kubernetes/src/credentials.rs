@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use data_encoding::BASE64;
+use http::HeaderValue;
 use kube::config::{AuthInfo, Kubeconfig};
 use provider_api::{CredentialFile, Error, Scrubber, Secret, reasons};
 use serde_json::json;
@@ -70,7 +71,8 @@ fn in_cluster(folder: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Re
         serde_json::from_value(kubeconfig).map_err(|_| unusable("the service account cannot be used"))?;
     let config = kube::Config::try_from(kubeconfig)
         .map_err(|_| unusable(format!("the CA in {} cannot be used", files[1].display())))?;
-    Ok(Material { scrubber: scrubber(&config), config, files, fingerprint })
+    let bad = |why| unusable(format!("{} {why}", files[0].display()));
+    Ok(Material { scrubber: scrubber(&config).map_err(bad)?, config, files, fingerprint })
 }
 
 fn from_kubeconfig(path: &Path, context: Option<&str>) -> Result<Material, Error> {
@@ -106,7 +108,7 @@ fn from_kubeconfig(path: &Path, context: Option<&str>) -> Result<Material, Error
     let config = kube::Config::try_from(kubeconfig).map_err(|_| {
         bad(&format!("has a context {name} that cannot be used: check its server and its CA"))
     })?;
-    Ok(Material { scrubber: scrubber(&config), config, files, fingerprint })
+    Ok(Material { scrubber: scrubber(&config).map_err(bad)?, config, files, fingerprint })
 }
 
 /// Puts the token itself in place of its file, which the library would read by a timer of its own.
@@ -122,15 +124,19 @@ fn inline_token(user: &mut AuthInfo) -> Result<(), Error> {
     Ok(())
 }
 
-/// Learns what the header of every request will carry.
-fn scrubber(config: &kube::Config) -> Scrubber {
+/// Learns what the header of every request will carry. The library takes it for granted that a header can, and panics.
+fn scrubber(config: &kube::Config) -> Result<Scrubber, &'static str> {
     let mut scrubber = Scrubber::default();
     // The library shows its secrets when it writes a kubeconfig, and only then.
     let shown = serde_json::to_value(&config.auth_info).unwrap_or_default();
-    for secret in ["token", "password"].into_iter().filter_map(|key| shown.get(key)?.as_str()) {
+    for key in ["token", "password"] {
+        let Some(secret) = shown.get(key).and_then(|secret| secret.as_str()) else { continue };
+        if key == "token" && HeaderValue::from_str(secret).is_err() {
+            return Err("leads to a token that no header can carry: it has more than one line, say");
+        }
         scrubber.hide(secret.as_bytes());
     }
-    scrubber
+    Ok(scrubber)
 }
 
 fn text(bytes: &Secret, path: &Path) -> Result<String, Error> {
@@ -178,6 +184,10 @@ mod tests {
         let error = |context| from_kubeconfig(&path, Some(context)).err().unwrap();
         assert!(error("b").message().contains("has no cluster none"), "{}", error("b"));
         assert!(error("z").message().contains("has no context z"), "{}", error("z"));
+        std::fs::write(folder.path().join("token"), "sword\nfish").unwrap();
+        let lines = error("a");
+        assert!(lines.message().contains("no header can carry"), "{lines}");
+        assert_eq!(lines.code(), Some(reasons::CREDENTIALS_UNAVAILABLE));
         std::fs::write(&path, "users: [{token: swordfish").unwrap();
         let broken = error("a");
         assert_eq!(broken.class(), FailureClass::Permanent);
