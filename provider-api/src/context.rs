@@ -84,15 +84,22 @@ impl CredentialFile {
             Error::transient(format!("cannot read the credentials in {}: {why}", self.0.display()))
                 .coded(crate::reasons::CREDENTIALS_UNAVAILABLE)
         };
+        let failed = |error: std::io::Error| unusable(error.to_string());
         // Opening a pipe would wait for whoever writes to it, without a budget.
-        if !std::fs::metadata(&self.0).map_err(|error| unusable(error.to_string()))?.is_file() {
+        let found = std::fs::metadata(&self.0).map_err(failed)?;
+        if !found.is_file() {
             return Err(unusable("it is not a file".to_owned()));
         }
-        let file = std::fs::File::open(&self.0).map_err(|error| unusable(error.to_string()))?;
-        let mut bytes = Zeroizing::new(Vec::new());
-        file.take(Self::MAX_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| unusable(error.to_string()))?;
+        let mut file = std::fs::File::open(&self.0).map_err(failed)?;
+        // Room for one byte more than there should be: an answer that leaves it free was the whole file, and no second
+        // read has to ask. This is read for every backend call.
+        let length = found.len().min(Self::MAX_BYTES) as usize;
+        let mut bytes = Zeroizing::new(vec![0; length + 1]);
+        let read = file.read(&mut bytes).map_err(failed)?;
+        bytes.truncate(read);
+        if read != length {
+            file.take(Self::MAX_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+        }
         if bytes.len() as u64 > Self::MAX_BYTES {
             return Err(unusable(format!(
                 "it has more than the {} bytes that are expected",

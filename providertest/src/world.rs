@@ -99,10 +99,6 @@ impl World {
 
     pub(crate) fn open(opening: Opening) -> Checked<Self> {
         let Opening { setup, case, backend, kind, decorated, saboteur, spawner, looking } = opening;
-        let wrong = setup.profile.contradictions();
-        if let Some(first) = wrong.iter().chain(&setup.catalogue.contradictions(&setup.profile)).next() {
-            return Err(Stop::Error(format!("profile and catalogue contradict themselves: {first}")));
-        }
         let name = ProviderName::parse(Self::PROVIDER).expect("a DNS label");
         let installation = InstallationId::parse(&format!("{}-installation", case.tag))
             .map_err(|error| Stop::Error(error.to_string()))?;

@@ -144,7 +144,9 @@ pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progres
     let tally = Tally::new(setups.len(), options.rules.len());
     let queue = Queue::new(first_jobs(&setups, options));
     progress.begin(setups.len() * options.rules.len());
+    let contradictions = setups.iter().map(|setup| contradiction(setup)).collect();
     let run = Run {
+        contradictions,
         started,
         harness,
         options,
@@ -179,7 +181,15 @@ fn sequences(setup: usize, rule: usize) -> Vec<Job> {
     (0..SEQUENCES).map(|index| Job { setup, rule, work: Work::Sequence(index) }).collect()
 }
 
+/// What profile and catalogue of a setup say that cannot both be true.
+fn contradiction(setup: &Setup) -> Option<String> {
+    let wrong = [setup.profile.contradictions(), setup.catalogue.contradictions(&setup.profile)].concat();
+    wrong.first().map(|first| format!("profile and catalogue contradict themselves: {first}"))
+}
+
 struct Run<'r> {
+    /// By setup: nothing can be said of a provider that is judged by such a profile.
+    contradictions: Vec<Option<String>>,
     started: Instant,
     harness: &'r Arc<dyn Harness>,
     options: &'r Options,
@@ -220,6 +230,9 @@ impl Run<'_> {
 
     /// Runs a rule's first case; what its sweep derives is the further work.
     fn first(&self, setup_at: usize, rule_at: usize, setup: &Arc<Setup>, rule: &'static Rule) -> Vec<Job> {
+        if let Some(wrong) = &self.contradictions[setup_at] {
+            return self.settled(setup_at, rule_at, Outcome::error(wrong.clone()));
+        }
         let absent = (rule.applies)(&setup.profile) == Applies::Absent;
         let kind = match (absent, rule.check, rule.absent) {
             (_, Check::ByType(_), _) => return self.settled(setup_at, rule_at, Outcome::by_type()),

@@ -67,3 +67,12 @@ fn a_run_that_ends_at_the_first_red_rule_goes_through_the_table() {
     let ran: Vec<_> = report.rules().filter(|(_, rule)| rule.cases > 0).map(|(_, rule)| rule.id).collect();
     assert_eq!(ran, ["create.returns-usable-id"], "it is broken too, and the first");
 }
+
+#[test]
+fn a_profile_that_contradicts_itself_is_an_error() {
+    let mut harness = MemoryHarness::with("plain", memory::plain()).setups();
+    assert_eq!(contradiction(&harness[0]), None);
+    harness[0].profile.calls.truncate(1);
+    let wrong = contradiction(&harness[0]).unwrap();
+    assert!(wrong.contains("contradict themselves"), "{wrong}");
+}
