@@ -11,6 +11,7 @@ use crate::{
     drive::Ended,
     hold,
     rule::{Caller, Check, Checked, Level, Rule, Stop},
+    rules::secrets::{Needle, search, search_logs},
     wire::Condition,
     world::World,
 };
@@ -189,27 +190,13 @@ async fn hides_secrets(w: &mut World) -> Checked {
     if captured.events.is_empty() {
         return Err(Stop::Error("checks were made, but nothing was captured of what they log".into()));
     }
-    let needles =
-        secrets.iter().flat_map(|(what, secret)| needles(secret).into_iter().map(move |text| (what, text)));
-    for (what, needle) in needles {
-        if let Some(place) = captured.mention(&needle) {
-            broken!(
-                "{place}, logged by a check, has {what} in it, or a line of that ({} bytes)",
-                needle.len()
-            );
-        }
-        let shows = |entry: &&TargetStatus| {
-            let details = entry.details.iter().flat_map(|(key, value)| [key, value]);
-            let texts = [&entry.name, &entry.address, &entry.reason.message];
-            texts.into_iter().chain(details).any(|text| text.contains(&needle))
-                || entry.reason.code.contains(&needle)
-        };
-        if let Some(entry) = entries.iter().find(shows) {
-            let size = needle.len();
-            broken!(
-                "the check's entry for {} has {what} in it, or a line of that ({size} bytes)",
-                entry.name
-            );
+    let needles: Vec<_> = secrets.iter().flat_map(|(what, secret)| needles(what, secret)).collect();
+    search_logs(&captured, &needles)?;
+    for entry in &entries {
+        let details = entry.details.iter().flat_map(|(key, value)| [key, value]);
+        let texts = [&entry.name, &entry.address, &entry.reason.message].into_iter().chain(details);
+        for text in texts.map(String::as_str).chain([&*entry.reason.code]) {
+            search(&format!("the check's entry for {}", entry.name), text, &needles)?;
         }
     }
     Ok(())
@@ -241,12 +228,13 @@ async fn everything_checked(w: &World) -> Checked<Vec<TargetStatus>> {
 }
 
 /// A secret as it may be quoted: whole, and each line that is long enough to be told from chance.
-fn needles(secret: &Secret) -> Vec<String> {
+fn needles(what: &str, secret: &Secret) -> Vec<Needle> {
     let text = String::from_utf8_lossy(secret.reveal()).into_owned();
+    let lines = text.lines().map(str::trim).filter(|line| line.len() >= 8);
     let mut needles: Vec<_> =
-        text.lines().map(str::trim).filter(|line| line.len() >= 8).map(str::to_owned).collect();
+        lines.map(|line| Needle::new(format!("{what}, or a line of that"), line)).collect();
     if text.len() >= 8 {
-        needles.push(text);
+        needles.push(Needle::new(what, &text));
     }
     needles
 }
