@@ -1,6 +1,7 @@
-//! The proof that the template holds, in a workspace of its own over the packages as they would be published: as it is made, its crate compiles without a warning and runs the whole suite, whose
-//! red rules name the file to write. What an author would write is put in operation by operation; each time the red rules
-//! are fewer and name the next file, and in the end the crate is conformant.
+//! The proof that the template holds, in a workspace of its own over the packages as they would be published: as it is
+//! made, its crate compiles without a warning and runs the whole suite, whose red rules name the file to write. What an
+//! author would write is put in operation by operation; each time the red rules are fewer and name the next file, and in
+//! the end the crate is conformant.
 
 use super::{Files, Kit, Spelling, make_at, packages, write_all};
 use crate::conformance::{self, SUITE};
