@@ -1,11 +1,11 @@
-//! Which of an instance's addresses counts as its own.
+//! Which of an instance's addresses counts as its own: the policy that an entry's `addressFamily` and `addressRanges` make.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// The address family of an entry.
+/// The address family of an entry, `ipv4` unless its `addressFamily` says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AddressFamily {
@@ -16,12 +16,23 @@ pub enum AddressFamily {
     Ipv6,
 }
 
-/// What makes an address usable: the configured family and, where set, the entry's `addressRanges`.
+/// What makes an address usable: the configured family and, where set, the entry's `addressRanges`. A provider has it
+/// from [`Shared::addresses`](crate::config::Shared::addresses).
 ///
 /// Serves `get.address-family-and-ranges` and `get.own-address-only`.
+///
+/// ```
+/// use provider_api::{AddressFamily, AddressPolicy};
+/// let policy = AddressPolicy { family: AddressFamily::Ipv4, ranges: vec!["10.1.0.0/16".parse()?] };
+/// // The most trusted source first: the lease, then what the guest says.
+/// let seen = ["127.0.0.1", "172.17.0.1", "fd00::7", "10.1.2.3"].map(|address| address.parse().ok());
+/// assert_eq!(policy.pick(seen.into_iter().flatten()), "10.1.2.3".parse().ok());
+/// assert_eq!(policy.pick(None), None, "and the instance is Provisioning");
+/// # Ok::<(), ipnet::AddrParseError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressPolicy {
-    /// The family.
+    /// The family that counts; an address of the other one never does.
     pub family: AddressFamily,
     /// The ranges; empty means that any range will do.
     pub ranges: Vec<IpNet>,
@@ -39,7 +50,8 @@ impl AddressPolicy {
         sound && (self.ranges.is_empty() || self.ranges.iter().any(|range| range.contains(&address)))
     }
 
-    /// The first address that counts, in the order given: the order of trust, then the backend's own.
+    /// The first address that counts, in the order given: the order of trust, then the backend's own. `None` makes the
+    /// instance Provisioning (`get.no-address-is-provisioning`).
     pub fn pick(&self, addresses: impl IntoIterator<Item = IpAddr>) -> Option<IpAddr> {
         addresses.into_iter().find(|address| self.accepts(*address))
     }

@@ -1,6 +1,7 @@
 //! The catalogue of native errors: what a backend can answer to which call, and the class it means.
 //!
-//! It is data. Fakes answer from it, `errors.table` walks it, sweeps take their native errors from it.
+//! It is data. Fakes answer from it, `errors.table` walks it, sweeps take their native errors from it. It stands in code, as
+//! here, or in a file that the kit loads (`providertest::fake::catalogue`).
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,10 @@ use crate::{Class, Operation, Profile};
 
 /// One way in which a backend refuses.
 ///
-/// Entries are built in a chain, so that a table states only what its backend has:
+/// Entries are built in a chain, so that a table states only what its backend has. Each is put on each call of its `on`,
+/// in every operation that makes such a call, and the class that the operation answers is compared with this one
+/// (`errors.table`, `create.classifies-faults`). So is the time in a field `retry-after`, in whole seconds, with
+/// [`Error::retry_hint`](crate::Error::retry_hint) (`errors.retry-after-kept`).
 ///
 /// ```
 /// use provider_api::{Catalogue, Class, NativeError, Operation};
@@ -24,20 +28,37 @@ use crate::{Class, Operation, Profile};
 /// const CATALOGUE: Catalogue = Catalogue(&[TABLE]);
 /// assert_eq!(CATALOGUE.on("insert").count(), 1);
 /// ```
+///
+/// A rate limit with its hint, and a failure that comes to light in a task:
+///
+/// ```
+/// use provider_api::{Class, NativeError, Shows};
+/// const SLOW_DOWN: NativeError =
+///     NativeError::new("rate-limit", &["insert", "describe"], Class::QuotaExceeded, "Acme API 3.2, Limits")
+///         .status(429)
+///         .fields(&[("retry-after", "30")]);
+/// const LATE: NativeError = NativeError::new("stock-out", &["insert"], Class::QuotaExceeded, "seen in March")
+///     .code("ZONE_RESOURCE_POOL_EXHAUSTED")
+///     .shows(Shows::Task);
+/// assert_eq!(SLOW_DOWN.field("retry-after"), Some("30"));
+/// assert_eq!(LATE.shows, Shows::Task);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NativeError {
-    /// A name for plans and reports: `quota-exceeded`.
+    /// A name for plans and reports, once in a catalogue: `quota-exceeded`. A fake refuses with it.
     pub id: &'static str,
-    /// The call kinds that can be answered so.
+    /// The kinds of calls that can be answered so, by the names in [`Profile::calls`]. A kind that no operation makes ends
+    /// `errors.table` as an error.
     pub on: &'static [&'static str],
-    /// Where it shows.
+    /// Where it shows: in the answer, unless said otherwise.
     pub shows: Shows,
     /// The HTTP status, or the number of the error, where the backend has one.
     pub status: Option<u32>,
-    /// The backend's code or reason.
+    /// The backend's code or reason; empty where it has none.
     pub code: &'static str,
-    /// What else the answer carries, by the backend's own names: a domain, an errno, a header.
+    /// What else the answer carries, by the backend's own names: a domain, an errno, a header. `retry-after` is the time
+    /// that the backend says to wait, in whole seconds, whatever the backend calls it.
     pub fields: &'static [(&'static str, &'static str)],
     /// The text, as the backend words it; `{name}` and other fields in braces stand for what the call was about.
     /// Empty where none was captured: nothing can then be decided by it.
@@ -57,14 +78,16 @@ pub struct NativeError {
 pub enum Shows {
     /// In the answer to the call.
     Answer,
-    /// Later, in the task or operation that the accepted call started.
+    /// Later, in the task or operation that the accepted call started. The next create finds it there and answers it with a
+    /// [`FailureId`](crate::FailureId), where [`Profile::late_failures`] says so
+    /// (`create.late-failure-reported-until-acknowledged`). A fake answers the call as accepted, and keeps the failed task.
     Task,
     /// In the middle of a transfer that was accepted.
     Stream,
 }
 
 impl NativeError {
-    /// An error with a name, the kinds it answers, its class and its source.
+    /// An error with a name, the kinds of calls it answers, its class and where it was seen. It shows in the answer.
     pub const fn new(
         id: &'static str,
         on: &'static [&'static str],
@@ -85,54 +108,56 @@ impl NativeError {
         }
     }
 
-    /// With a status or number.
+    /// With an HTTP status, or the number of the error.
     #[must_use]
     pub const fn status(self, status: u32) -> Self {
         Self { status: Some(status), ..self }
     }
 
-    /// With a code or reason.
+    /// With the backend's code or reason.
     #[must_use]
     pub const fn code(self, code: &'static str) -> Self {
         Self { code, ..self }
     }
 
-    /// With further fields.
+    /// With what else the answer carries, by name; see [`NativeError::fields`](field@NativeError::fields).
     #[must_use]
     pub const fn fields(self, fields: &'static [(&'static str, &'static str)]) -> Self {
         Self { fields, ..self }
     }
 
-    /// With a text.
+    /// With the backend's words, in which `{name}` and other names in braces stand for what the call was about.
     #[must_use]
     pub const fn text(self, text: &'static str) -> Self {
         Self { text, ..self }
     }
 
-    /// Showing elsewhere than in the answer.
+    /// Showing elsewhere than in the answer: in a task, in a transfer.
     #[must_use]
     pub const fn shows(self, shows: Shows) -> Self {
         Self { shows, ..self }
     }
 
-    /// Tolerated by these operations.
+    /// Tolerated by these operations: they go on, and succeed, where the backend bears out what the error says.
     #[must_use]
     pub const fn tolerated_by(self, operations: &'static [Operation]) -> Self {
         Self { tolerated_by: operations, ..self }
     }
 
-    /// The value of a further field.
+    /// The value of one of the further fields.
     pub fn field(&self, name: &str) -> Option<&'static str> {
         self.fields.iter().find(|(key, _)| *key == name).map(|(_, value)| *value)
     }
 }
 
-/// Every native error of one backend, in the tables it is made of: what several providers share stands once.
+/// Every native error of one backend, in the tables it is made of: what several providers share stands once. Each call
+/// kind of the profile has at least one error; [`Catalogue::contradictions`] says what does not go together, and a
+/// provider's own tests hold it to nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Catalogue(pub &'static [&'static [NativeError]]);
 
 impl Catalogue {
-    /// All errors, table by table.
+    /// All errors, table by table, in their order.
     pub fn iter(&self) -> impl Iterator<Item = &'static NativeError> + use<> {
         self.0.iter().copied().flatten()
     }
@@ -147,7 +172,7 @@ impl Catalogue {
         self.iter().find(|error| error.id == id)
     }
 
-    /// What is wrong between the catalogue and the profile it belongs to.
+    /// What is wrong between the catalogue and the profile it belongs to, a sentence each; nothing when they go together.
     pub fn contradictions(&self, profile: &Profile) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut ids = BTreeSet::new();

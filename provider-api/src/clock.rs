@@ -16,22 +16,25 @@ pub enum Wait {
     Guard,
 }
 
-/// Time, as a provider sees it.
+/// Time, as a provider sees it. A provider takes it from [`Context::clock`](crate::Context), and sleeps on nothing else:
+/// a wait that a test's ledger does not know of ends the case as an error.
 ///
 /// # Guarantees
 /// [`Clock::monotonic`] never goes back. A sleep counts from its creation, not from its first poll.
 pub trait Clock: Send + Sync + 'static {
-    /// The present, for time stamps.
+    /// The present, for time stamps such as a written creation time. It may jump; no wait is measured by it.
     fn now(&self) -> Timestamp;
 
-    /// Time since some fixed point, for budgets and deadlines.
+    /// Time since some fixed point of this clock's own, for budgets, deadlines and what took how long.
     fn monotonic(&self) -> Duration;
 
-    /// Ends after `how_long`; dropping it ends the wait.
+    /// Ends after `how_long`; dropping it ends the wait. Providers pause by [`Seam::pause`](crate::Seam::pause) and keep
+    /// budgets by [`Seam::bounded`](crate::Seam::bounded), which say which kind of wait it is.
     fn sleep(&self, how_long: Duration, wait: Wait) -> BoxFuture<'static, ()>;
 }
 
-/// Where futures and blocking closures run. A program gives its executor, a test gives its own.
+/// Where futures and blocking closures run. A program gives its executor, a test gives its own. Providers use it by
+/// [`Seam::spawn`](crate::Seam::spawn), [`Seam::blocking`](crate::Seam::blocking) and [`Seam::local`](crate::Seam::local) only.
 pub trait Spawner: Send + Sync + 'static {
     /// Runs a future to its end.
     fn spawn(&self, task: BoxFuture<'static, ()>);

@@ -1,4 +1,5 @@
-//! What a provider is given when it is built: its name, its identity, and everything it may wait with.
+//! What a provider is given when it is built: its name, its identity, and everything that it may wait with. Also here:
+//! credentials in files, read when they are used.
 
 use std::{fmt, io::Read as _, path::Path, path::PathBuf, sync::Arc, time::Duration};
 
@@ -6,21 +7,37 @@ use zeroize::Zeroizing;
 
 use crate::{Clock, Error, Gate, Identity, Metrics, ProviderName, Seam, Secret, Spawner, Tracker};
 
-/// The surroundings of one configured provider.
+/// The surroundings of one configured provider. A constructor takes its [`Seam`] and its [`Gate`] from here, and waits
+/// with nothing else.
+///
+/// ```
+/// use std::time::Duration;
+/// use provider_api::{Context, Gate, Seam};
+///
+/// struct Acme { seam: Seam, gate: Gate }
+///
+/// impl Acme {
+///     /// Dials nothing (`runtime.constructor-does-not-dial`).
+///     fn new(context: &Context) -> Self {
+///         Self { seam: context.seam("acme", Duration::from_secs(30)), gate: context.gate(4) }
+///     }
+/// }
+/// ```
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Context {
-    /// The configured name.
+    /// The configured name, which errors, lines, spans and metrics carry (`errors.configured-name`).
     pub name: ProviderName,
-    /// The installation.
+    /// Whose instances are ours: this installation, and those that it adopts.
     pub identity: Identity,
-    /// Time.
+    /// The one clock: of the machine in a program, of the case in a test.
     pub clock: Arc<dyn Clock>,
-    /// Threads and tasks.
+    /// Where tasks and blocking closures run. A provider reaches it through the seam.
     pub spawner: Arc<dyn Spawner>,
-    /// Where counts go.
+    /// Where operations and backend calls are counted.
     pub metrics: Metrics,
-    /// A test's ledger; none in production.
+    /// A test's ledger; none in production. A client that can puts the call's id on the wire while there is one, see
+    /// [`CallId`](crate::CallId).
     pub tracker: Option<Arc<dyn Tracker>>,
 }
 
@@ -35,12 +52,14 @@ impl Context {
         Self { name, identity, clock, spawner, metrics: Metrics::default(), tracker: None }
     }
 
-    /// The seam for a provider type; `call_budget` holds for calls that name none of their own.
+    /// The seam for a provider type, by the name that spans begin with; `call_budget` holds for calls whose kind has
+    /// none of its own, and comes from [`Budgets::call`](crate::Budgets).
     pub fn seam(&self, provider_type: &'static str, call_budget: Duration) -> Seam {
         Seam::new(self.clone(), provider_type, call_budget)
     }
 
-    /// The gate: one operation a name, `per_target` operations a target.
+    /// The gate: one operation at a time for each name, `per_target` for each target, which is the entry's
+    /// `maxConcurrentPerTarget`. One provider has one gate.
     pub fn gate(&self, per_target: usize) -> Gate {
         Gate::new(per_target, self.tracker.clone())
     }
@@ -57,6 +76,14 @@ impl fmt::Debug for Context {
 
 /// A credential in a file, read each time it is used, so that a rotation takes effect at once
 /// (`runtime.credentials-rotate`).
+///
+/// ```
+/// use provider_api::{CredentialFile, FailureClass, reasons};
+/// let token = CredentialFile::new("/no/such/token");
+/// let error = token.read().unwrap_err();
+/// assert_eq!(error.class(), FailureClass::Transient, "it may be mounted yet");
+/// assert_eq!(error.code(), Some(reasons::CREDENTIALS_UNAVAILABLE));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CredentialFile(PathBuf);
 
@@ -74,11 +101,12 @@ impl CredentialFile {
         &self.0
     }
 
-    /// The bytes as they are now.
+    /// The bytes as they are now, a line break at the end included. It blocks for a read of a local file.
     ///
     /// # Errors
-    /// Transient when the file cannot be read: a Secret may not be mounted yet. The text names the file and never
-    /// quotes it.
+    /// Transient, coded [`CREDENTIALS_UNAVAILABLE`](crate::reasons::CREDENTIALS_UNAVAILABLE), when the file cannot be read,
+    /// is no file, or has more than [`MAX_BYTES`](Self::MAX_BYTES): a Secret may not be mounted yet. The text names the
+    /// file and never quotes it.
     pub fn read(&self) -> Result<Secret, Error> {
         let unusable = |why: String| {
             Error::transient(format!("cannot read the credentials in {}: {why}", self.0.display()))

@@ -17,6 +17,11 @@ use crate::{
 };
 
 /// Wraps a provider and every ability it has; it drops none (`observability.decorator-drops-none`).
+///
+/// Each operation then has a span, `provider.create` and so on, one line `operation ended` at debug with provider,
+/// operation, subject and class, and its metrics (`observability.one-outcome-line`, `observability.metrics-by-class`). A
+/// dropped operation ends as `Cancelled`, one that panicked as `Panicked`, and the panic goes on. Nothing is retried or
+/// cached. The [`Registry`](crate::Registry) does this to what it builds.
 pub fn decorate(built: Built, context: &Context) -> Built {
     let observer = Observer { context: context.clone() };
     let wrap = || observer.clone();

@@ -12,7 +12,21 @@ use crate::{Error, Listing, Name, TrackedWait, Tracker, seam::Waiting};
 
 /// Orders operations inside one provider. Waiting ends with the caller, and the ledger knows of it.
 ///
-/// Serves `create.concurrent-same-name`, `runtime.per-target-limit` and `create.max-instances`.
+/// `create`, `delete` and the delete of a leftover take the turn at the instance's name before their first look, and hold
+/// it to the end; each backend call takes room at its target, and gives it back. A check takes neither.
+///
+/// Serves `create.concurrent-same-name`, `delete.races-create`, `runtime.per-target-limit` and `create.max-instances`.
+///
+/// ```
+/// use provider_api::{Error, Gate, Listing, Name, Seam};
+///
+/// async fn create(gate: &Gate, max: Option<usize>, name: &Name) -> Result<(), Error> {
+///     let _turn = gate.name(name.as_str()).await;
+///     let _room = gate.admit(max, name, async { Ok(Listing::default()) }).await?;
+///     let _at_target = gate.target("eu-1").await; // for one call
+///     Ok(())
+/// }
+/// ```
 pub struct Gate {
     per_target: usize,
     tracker: Option<Arc<dyn Tracker>>,
@@ -22,11 +36,12 @@ pub struct Gate {
     reserved: Arc<Mutex<HashSet<Name>>>,
 }
 
-/// A turn at a name or room at a target, until it is dropped.
+/// A turn at a name or room at a target, held until it is dropped.
 #[derive(Debug)]
 pub struct Turn(#[allow(dead_code)] SemaphoreGuardArc);
 
-/// An instance that may be made, until it is dropped.
+/// An instance that may be made and counts as made, until it is dropped. A create holds it to its end: by then the
+/// listing has the instance.
 #[derive(Debug)]
 pub struct Reservation {
     name: Name,
@@ -45,7 +60,7 @@ impl Gate {
         }
     }
 
-    /// Waits for the turn of this operation on `name`.
+    /// Waits for the turn of this operation on `name`. There is one turn for each name.
     pub async fn name(&self, name: &str) -> Turn {
         let turn = {
             let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,7 +78,8 @@ impl Gate {
         self.wait(turn).await
     }
 
-    /// Waits for room at `target`.
+    /// Waits for room at `target`, a host, a zone or the API server, where so many may be at work at once as
+    /// `maxConcurrentPerTarget` says.
     pub async fn target(&self, target: &str) -> Turn {
         let room = {
             let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -75,11 +91,13 @@ impl Gate {
     }
 
     /// Asks for room under `maxInstances`, counting what is listed, booting ones included, and what is being made.
+    /// Without a `max` nothing is listed.
     ///
     /// An instance that is listed already is always let through: its create is a repetition.
     ///
     /// # Errors
-    /// QuotaExceeded when there is no room; whatever `listing` answers when it fails.
+    /// QuotaExceeded, coded `MaxInstances` and leaving nothing, when there is no room. Transient when a part of the scope
+    /// cannot be read, since nobody knows then how many there are; and whatever `listing` answers when it fails.
     pub async fn admit(
         &self,
         max: Option<usize>,

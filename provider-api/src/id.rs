@@ -8,8 +8,10 @@ use crate::Malformed;
 
 /// What `create` answers and `get` and `delete` take: opaque to callers, self-contained for the provider.
 ///
+/// It holds all that finding the instance again takes, whatever has become of process, request and config
+/// (`create.id-self-contained`): where a name is the key, place and name; where a number is, the number and the name.
 /// Any string can stand here, since it comes back from a status that people can edit; the provider parses it
-/// strictly and answers Permanent for what it can never resolve (`get.malformed-id-is-permanent`).
+/// strictly, by a [`Grammar`], and answers Permanent for what it can never resolve (`get.malformed-id-is-permanent`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProviderId(String);
@@ -20,7 +22,7 @@ impl ProviderId {
         Self(text.into())
     }
 
-    /// The id as text.
+    /// The id as text, exactly as it was taken.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -34,7 +36,9 @@ impl fmt::Display for ProviderId {
 
 /// The shape of a provider's ids: `hosts/{host}/domains/{name}`.
 ///
-/// What it accepts it writes back unchanged, and what it writes it accepts.
+/// What it accepts it writes back unchanged, and what it writes it accepts. It knows segments only: that a field is a
+/// number in its one spelling, a name or a known host is for the provider's `id.rs` to check. The pattern is also
+/// [`Profile::id_pattern`](crate::Profile::id_pattern), which `create.returns-usable-id` holds ids to.
 ///
 /// ```
 /// use provider_api::Grammar;
@@ -53,15 +57,15 @@ impl Grammar {
         Self(pattern)
     }
 
-    /// The pattern as text.
+    /// The pattern as text, for the profile.
     pub const fn pattern(&self) -> &'static str {
         self.0
     }
 
-    /// Fills the fields in order.
+    /// Writes an id: fills the fields in their order. `N` is how many the pattern has; a field too few counts as empty.
     ///
     /// # Errors
-    /// [`Malformed`] when a field is empty, or holds a separator, white space or a control character.
+    /// [`Malformed`] when a field is not [`usable`] as a segment.
     pub fn format<const N: usize>(&self, fields: [&str; N]) -> Result<ProviderId, Malformed> {
         let mut fields = fields.into_iter();
         let mut id = String::with_capacity(64);
@@ -78,10 +82,10 @@ impl Grammar {
         Ok(ProviderId(id))
     }
 
-    /// Reads the fields in order.
+    /// Reads an id: the fields in their order. `N` is how many the pattern has.
     ///
     /// # Errors
-    /// [`Malformed`] for anything that [`Grammar::format`] would not have written.
+    /// [`Malformed`] for anything that [`Grammar::format`] would not have written, or another number of fields.
     pub fn parse<'i, const N: usize>(&self, id: &'i ProviderId) -> Result<[&'i str; N], Malformed> {
         let wrong = || Malformed::new("id", id.as_str(), self.0);
         let mut fields = [""; N];
@@ -111,7 +115,14 @@ impl Grammar {
     }
 }
 
-/// Whether a text can stand as one segment of an id; config values that end up in ids are held to it.
+/// Whether a text can stand as one segment of an id: 1 to 253 bytes, without `/`, white space and control characters.
+/// Config values that end up in ids are held to it, so that no id is ambiguous.
+///
+/// ```
+/// use provider_api::usable_segment;
+/// assert!(usable_segment("eu-1"));
+/// assert!(!usable_segment("eu/1") && !usable_segment("eu 1") && !usable_segment(""));
+/// ```
 pub fn usable(segment: &str) -> bool {
     !segment.is_empty()
         && segment.len() <= 253

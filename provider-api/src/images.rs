@@ -1,10 +1,15 @@
-//! Which image a request may use: the entry's catalogue, and what `allowedImagePrefixes` lets through.
+//! Which image a request may use beside the entry's catalogue: what `allowedImagePrefixes` lets through.
+//!
+//! What a name resolves to when it is fetched is for whoever fetches to look at, by [`is_internal`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::Error;
 
 /// What a request may name beside the catalogue. Serves `create.image-allow-list`.
+///
+/// A provider makes it from [`Shared::allowed_image_prefixes`](crate::config::Shared), looks in its catalogue first, and
+/// asks here about anything else, before any backend call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageRules {
     /// `allowedImagePrefixes`; empty means that only the catalogue counts.
@@ -12,9 +17,15 @@ pub struct ImageRules {
 }
 
 impl ImageRules {
-    /// Whether an image that is not in the catalogue may be used. A prefix ends at a separator, so that
-    /// `registry.example/team` does not let `registry.example/team-evil` through; a URL must say what it is the URL of,
-    /// by a [`pinned_url`], and may lead inside only where a prefix names that very host.
+    /// Whether an image that is not in the catalogue may be used.
+    ///
+    /// It must begin with a prefix, and end there, or go on with a separator; a prefix that itself ends with `/` lets
+    /// everything below it through. Separators are `/`, `:` and `@`, in URLs `/`, `?` and `#`; so `registry.example/team`
+    /// does not let `registry.example/team-evil` through. It must be written plainly: no `..`, `%2e`, backslash, white
+    /// space or control character.
+    ///
+    /// A URL must besides be http or https, say what it is the URL of by a [`pinned_url`], and may lead inside
+    /// ([`is_internal`]) only where a prefix names that very host.
     ///
     /// ```
     /// use provider_api::ImageRules;
@@ -26,7 +37,7 @@ impl ImageRules {
     /// ```
     ///
     /// # Errors
-    /// Permanent, naming the field, the image and the prefixes.
+    /// Permanent, naming the field `placement.image`, the image, cut to 200 characters, and the prefixes.
     pub fn allow(&self, image: &str) -> Result<(), Error> {
         let refused = |why: String| {
             let shown: String = image.chars().take(200).collect();
@@ -61,7 +72,8 @@ impl ImageRules {
     }
 }
 
-/// The URL of an image and the SHA-256 that its bytes must have, from `https://…#sha256=<64 hexadecimal digits>`.
+/// The URL of an image and the SHA-256 that its bytes must have, from `https://…#sha256=<64 hexadecimal digits>`; `None`
+/// for anything else. Whoever fetches the first checks the bytes against the second.
 pub fn pinned_url(image: &str) -> Option<(&str, &str)> {
     let (url, sum) = image.split_once("#sha256=")?;
     let authority =

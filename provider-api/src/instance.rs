@@ -1,4 +1,4 @@
-//! What `get`, `delete` and `list_by_tag` answer.
+//! What operations answer: an instance and its state, what a delete achieved, listings of instances and of leftovers.
 
 use std::{borrow::Cow, fmt, net::IpAddr};
 
@@ -6,17 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Name, ProviderId, Timestamp, Uid};
 
-/// Why something is as it is: a code to act on and a sentence to read.
+/// Why something is as it is: a code to act on and a sentence to read. Neither may hold a secret.
+///
+/// ```
+/// use provider_api::Reason;
+/// let reason = Reason::new("DiskFull", "the pool has no space left; free some, then start it");
+/// assert_eq!(reason.to_string(), "DiskFull: the pool has no space left; free some, then start it");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// A CamelCase word, the backend's own where it has one.
+    /// One CamelCase word, the backend's own where it has one (`get.reasons-reach-the-caller`).
     pub code: Cow<'static, str>,
-    /// One sentence, scrubbed.
+    /// One sentence, never empty; what a backend said is scrubbed before it enters.
     pub message: String,
 }
 
 impl Reason {
-    /// A reason of these two.
+    /// A reason of a code and a sentence.
     pub fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self { code: code.into(), message: message.into() }
     }
@@ -43,17 +49,20 @@ impl fmt::Display for Reason {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
-    /// Made, and on its way.
+    /// Made, and on its way: it boots, waits for room, migrates, or runs without an address yet
+    /// (`get.no-address-is-provisioning`).
     Provisioning {
         /// What it waits for, when the backend says so.
         reason: Option<Reason>,
     },
     /// Runs and can be reached.
     Running {
-        /// The address of its own network interface.
+        /// The address of its own network interface, as [`AddressPolicy::pick`](crate::AddressPolicy::pick) chose it
+        /// (`get.own-address-only`, `get.address-family-and-ranges`).
         address: IpAddr,
     },
-    /// Exists, does not run, and will not by itself.
+    /// Exists, does not run, and will not by itself. A native state that the provider does not know is Stopped, with
+    /// that state's name in the reason (`get.unknown-state-is-stopped`).
     Stopped {
         /// Why, when the backend says so.
         reason: Option<Reason>,
@@ -66,7 +75,7 @@ pub enum State {
 }
 
 impl State {
-    /// The state without its data.
+    /// The state without its data, for tables and counts.
     pub fn kind(&self) -> StateKind {
         match self {
             Self::Provisioning { .. } => StateKind::Provisioning,
@@ -76,7 +85,7 @@ impl State {
         }
     }
 
-    /// The reason, where there is one.
+    /// The reason, where there is one; Running never has any.
     pub fn reason(&self) -> Option<&Reason> {
         match self {
             Self::Running { .. } => None,
@@ -87,7 +96,7 @@ impl State {
     }
 }
 
-/// The four states by name, for tables.
+/// The four states by name, for [`Profile::states`](crate::Profile::states) and tables of native states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum StateKind {
     /// See [`State::Provisioning`].
@@ -100,29 +109,34 @@ pub enum StateKind {
     Terminated,
 }
 
-/// One instance as the backend shows it now.
+/// One instance as the backend shows it now. Everything in it is read back from the backend, nothing is remembered
+/// (`get.reads-back-uid-and-created-at`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// The id it was asked by.
+    /// The id that it was asked by, unchanged.
     pub id: ProviderId,
-    /// Its name.
+    /// Its name on the backend, which belongs to `uid`.
     pub name: Name,
-    /// The owner's UID, read back from its mark.
+    /// The owner's UID, from its mark.
     pub uid: Uid,
-    /// When it was made; unreadable is `None`.
+    /// When it was made, by the backend or by its mark; `None` where that cannot be read
+    /// (`get.unreadable-created-at-is-none`). [`Timestamp::age`] says how old that is.
     pub created_at: Option<Timestamp>,
-    /// Its state.
+    /// What it is doing.
     pub state: State,
 }
 
-/// What a delete achieved.
+/// What a delete achieved. Only Gone and Abandoned end it; after Accepted the caller asks again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deleted {
-    /// Nothing is left.
+    /// Nothing is left, neither of the instance nor of its parts; or what stands there is not its own
+    /// (`delete.gone-means-gone`).
     Gone,
-    /// The backend works on it; `get` shows the instance until it is gone.
+    /// The backend works on it; `get` shows the instance until it is gone (`delete.accepted-stays-visible`). Only where
+    /// the profile says [`DeleteReturn::ReturnsEarly`](crate::profile::DeleteReturn).
     Accepted,
-    /// The target is no longer configured; what may stand there still is named.
+    /// The target is no longer configured. A sentence names instance and target, for whoever looks there
+    /// (`delete.abandoned-is-said`).
     Abandoned(String),
 }
 
@@ -138,37 +152,49 @@ pub enum Deleted {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// An id that `delete` accepts.
+    /// The id that `create` would answer, which `delete` accepts (`list.ids-are-deletable`).
     pub id: ProviderId,
-    /// Its name.
+    /// Its name on the backend, which belongs to `uid`.
     pub name: Name,
-    /// The owner's UID.
+    /// The owner's UID, from its mark: it tells owned from orphaned.
     pub uid: Uid,
-    /// When it was made; unreadable is `None`.
+    /// When it was made; `None` where that cannot be read (`list.uid-and-created-at`). The collector spares what is
+    /// young, and [`Timestamp::age`] makes the unknown very old.
     pub created_at: Option<Timestamp>,
 }
 
-/// A part of the scope that could not be read.
+/// A part of the scope that could not be read, or a single instance that could not (`list.one-unreadable-is-reported`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreachable {
-    /// The zone, host, node or single instance.
+    /// The zone, host or node as the config names it; for a single instance, what it is called on the backend, best
+    /// after its place: `z1/proxy-…`.
     pub target: String,
-    /// Why.
+    /// Why; the code is the error's own, or `Unreachable` or `Unreadable`.
     pub reason: Reason,
 }
 
 /// Every instance of this installation in the part of the scope that could be read.
 ///
-/// An empty `unreachable` means that the whole scope was read.
+/// An empty `unreachable` means that the whole scope was read. Which parts may stand there, and when a listing fails
+/// instead, the profile says: [`ListPartial`](crate::profile::ListPartial).
+///
+/// ```
+/// use provider_api::{Listing, Reason, Unreachable};
+/// let mut listing = Listing::default();
+/// let reason = Reason::new("Unreachable", "connection refused");
+/// listing.unreachable.push(Unreachable { target: "h2".into(), reason });
+/// assert!(!listing.unreachable.is_empty(), "nobody may conclude that what is not listed is gone");
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The instances.
+    /// The instances, each once, in no order that means anything.
     pub items: Vec<Listed>,
     /// What could not be read.
     pub unreachable: Vec<Unreachable>,
 }
 
-/// The id of a secondary resource.
+/// The id of a secondary resource. As with a [`ProviderId`] any string can stand here, and the provider that wrote it
+/// parses it strictly; best it holds the incarnation, so that an old one takes nothing that was made anew.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeftoverId(String);
 
@@ -191,13 +217,16 @@ impl fmt::Display for LeftoverId {
 }
 
 /// A marked secondary resource whose instance is gone.
+///
+/// Where resources carry no labels the mark is in their name: the instance's name,
+/// [`InstallationId::short`](crate::InstallationId::short), the part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leftover {
     /// An id that [`Leftovers::delete`](crate::Leftovers::delete) accepts.
     pub id: LeftoverId,
-    /// The name of the instance it belonged to.
+    /// The name of the instance that it belonged to.
     pub owner: Name,
-    /// When it was made; unreadable is `None`.
+    /// When it was made; `None` where that cannot be read, which counts as very old.
     pub created_at: Option<Timestamp>,
 }
 

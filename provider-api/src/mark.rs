@@ -1,4 +1,12 @@
 //! Marks: what tells an instance of ours from all else on a backend.
+//!
+//! A mark is three facts, managed, uid and installation, under the keys that stand here; and the creation time where the
+//! backend keeps none. It is whole or it is none, and it counts only under the name that belongs to its uid.
+//! [`Ownership::of`] decides that for every operation.
+//!
+//! The creating call writes the mark (`create.marks-from-first-moment`): as labels where the backend has some, otherwise in
+//! any text that the call takes, a description, notes or metadata. Parts without text carry it in their names, by
+//! [`InstallationId::short`].
 
 use std::fmt;
 
@@ -10,16 +18,18 @@ use crate::{Malformed, Name, Timestamp, Uid};
 
 /// The key of the managed mark; its value is [`MANAGED_YES`].
 pub const MANAGED: &str = "proxy-operator-managed";
-/// The one value that counts.
+/// The one value of [`MANAGED`] that counts: `True` and `yes` do not (`list.only-managed`).
 pub const MANAGED_YES: &str = "true";
-/// The key under which the owner's UID stands.
+/// The key under which the owner's [`Uid`] stands.
 pub const UID: &str = "proxy-operator-uid";
-/// The key under which the installation identity stands.
+/// The key under which the [`InstallationId`] stands.
 pub const INSTALLATION: &str = "proxy-operator-installation";
-/// The key under which the creation time stands, where the backend keeps none.
+/// The key under which the creation time stands in RFC 3339, where the backend keeps none.
 pub const CREATED_AT: &str = "proxy-operator-created-at";
 
-/// The identity of one installation: the UID of `kube-system` unless configured.
+/// The identity of one installation: the UID of the namespace `kube-system`, unless the program is told another.
+///
+/// It is compared whole and with its case (`create.refuses-other-installation`, `list.only-this-installation`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InstallationId(Uid);
@@ -33,12 +43,13 @@ impl InstallationId {
         Uid::parse(text).map(Self)
     }
 
-    /// The identity as text.
+    /// The identity as text, as it stands in marks.
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
-    /// Eight lower-case base32 characters of its SHA-256, for names of secondary resources.
+    /// Eight lower-case base32 characters of its SHA-256, for names of secondary resources: the instance's name, this, the
+    /// part.
     pub fn short(&self) -> String {
         BASE32_NOPAD.encode(&Sha256::digest(self.as_str().as_bytes())[..5]).to_ascii_lowercase()
     }
@@ -50,12 +61,14 @@ impl fmt::Display for InstallationId {
     }
 }
 
-/// This installation, and the ones whose instances it takes over (`create.adopts-listed-installation`).
+/// This installation, and the ones whose instances it takes over (`create.adopts-listed-installation`). The program that
+/// loads the config gives it to each provider, in [`Context::identity`](crate::Context::identity).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// What new instances are marked with.
     pub installation: InstallationId,
-    /// The `adoptInstallations` of the config: a rebuilt cluster names its former self here.
+    /// What a program calls `adoptInstallations`: a rebuilt cluster names its former selves here. No entry of a provider
+    /// holds it.
     pub adopt: Vec<InstallationId>,
 }
 
@@ -65,25 +78,41 @@ impl Identity {
         Self { installation, adopt: Vec::new() }
     }
 
-    /// Whether an instance with that identity is this installation's to touch.
+    /// Whether an instance with that identity is this installation's to touch: its own, or an adopted one's.
     pub fn claims(&self, installation: &InstallationId) -> bool {
         *installation == self.installation || self.adopt.contains(installation)
     }
 }
 
 /// A whole mark: managed, uid and installation together, and the creation time where it is written.
+///
+/// ```
+/// use provider_api::{InstallationId, Mark, Uid};
+/// let mark = Mark {
+///     uid: Uid::parse("uid-1")?,
+///     installation: InstallationId::parse("cluster-1")?,
+///     created_at: None,
+/// };
+/// let labels = mark.pairs();
+/// assert_eq!(labels[0], ("proxy-operator-managed", "true".to_owned()));
+/// let value_of = |key: &str| labels.iter().find(|(known, _)| *known == key).map(|(_, value)| value.as_str());
+/// assert_eq!(Mark::read(value_of), Some(mark));
+/// assert_eq!(Mark::read(|key| value_of(key).filter(|_| key != "proxy-operator-uid")), None, "whole, or none");
+/// # Ok::<(), provider_api::Malformed>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
     /// The owner's UID.
     pub uid: Uid,
     /// Whose installation made it.
     pub installation: InstallationId,
-    /// When, where the backend does not keep that itself; unreadable is unknown.
+    /// When it was made, where the backend does not keep that itself; unreadable is `None`
+    /// (`get.unreadable-created-at-is-none`).
     pub created_at: Option<Timestamp>,
 }
 
 impl Mark {
-    /// The mark as key and value pairs, in a fixed order.
+    /// The mark as pairs of key and value, in a fixed order: what the creating call writes.
     pub fn pairs(&self) -> Vec<(&'static str, String)> {
         let mut pairs = vec![
             (MANAGED, MANAGED_YES.to_owned()),
@@ -94,7 +123,10 @@ impl Mark {
         pairs
     }
 
-    /// Reads a mark; it is whole or it is none.
+    /// Reads a mark from what stands under each key; it is whole or it is none. An unreadable creation time does not
+    /// spoil the rest.
+    ///
+    /// It does not look at the name: [`Ownership::of`] does.
     pub fn read<'v>(value_of: impl Fn(&str) -> Option<&'v str>) -> Option<Self> {
         if value_of(MANAGED)? != MANAGED_YES {
             return None;
@@ -136,7 +168,9 @@ pub enum Ownership {
 }
 
 impl Ownership {
-    /// Decides by the instance's own name, the identity, and what stands under each key of the mark.
+    /// Decides by the name that the backend shows, the identity, and what stands under each key of the mark.
+    ///
+    /// Ask with the name from the backend's answer, not with the one from an id: only so a copy is told from its original.
     pub fn of<'v>(name: &str, identity: &Identity, value_of: impl Fn(&str) -> Option<&'v str>) -> Self {
         let Some(mark) = Mark::read(value_of) else { return Self::Unmarked };
         if Name::from_uid(&mark.uid).as_str() != name {
@@ -148,7 +182,7 @@ impl Ownership {
         }
     }
 
-    /// The mark, when the instance is ours.
+    /// The mark, when the instance is ours; what else it is is left alone.
     pub fn ours(self) -> Option<Mark> {
         match self {
             Self::Ours(mark) => Some(mark),

@@ -1,4 +1,5 @@
-//! Counts and durations. Labels are of low cardinality: no instance names, no messages.
+//! Counts and durations of operations, and counts of backend calls. Labels are of low cardinality: no instance names, no
+//! messages (`observability.metrics-by-class`).
 
 use std::time::Duration;
 
@@ -10,7 +11,18 @@ use prometheus_client::{
 
 use crate::{Operation, ProviderName};
 
-/// The metrics of all providers of a program. Cheap to clone; clones count together.
+/// The metrics of all providers of a program. Cheap to clone; clones count together. A program makes one, registers it,
+/// and puts a clone in each [`Context`](crate::Context); decorator and seam do the counting.
+///
+/// | metric | labels |
+/// |---|---|
+/// | `provider_operations_total` | provider, operation, class |
+/// | `provider_operation_duration_seconds` | provider, operation |
+/// | `provider_operations_in_flight` | provider, operation |
+/// | `provider_backend_calls_total` | provider, call |
+///
+/// The class is `OK`, one of [`Class`](crate::Class), `Cancelled` for an operation whose caller went away, `Panicked`, and
+/// `NotReady` for a check with a target that is not ready.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     operations: Family<Outcome, Counter>,
@@ -64,7 +76,7 @@ impl Metrics {
         registry.register("provider_backend_calls", "Backend calls by kind", self.calls.clone());
     }
 
-    /// How many operations of a provider ended with a class; `OK` is the class of success.
+    /// How many operations of a provider ended with a class so far; `OK` is the class of success.
     pub fn operations(&self, provider: &ProviderName, operation: Operation, class: &'static str) -> u64 {
         let outcome = Outcome { provider: provider.to_string(), operation: operation.as_str(), class };
         self.operations.get_or_create(&outcome).get()
@@ -75,7 +87,7 @@ impl Metrics {
         self.in_flight.get_or_create(&labels(provider, operation)).get()
     }
 
-    /// How many backend calls of a kind a provider made.
+    /// How many backend calls of a kind a provider has begun so far.
     pub fn calls(&self, provider: &ProviderName, call: &'static str) -> u64 {
         self.calls.get_or_create(&Call { provider: provider.to_string(), call }).get()
     }

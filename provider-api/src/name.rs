@@ -28,7 +28,8 @@ pub struct Name(String);
 #[serde(try_from = "String", into = "String")]
 pub struct ProviderName(String);
 
-/// A string that is not the name, UID or id that was asked for.
+/// A string that is not the name, UID or id that was asked for. An operation answers Permanent to it
+/// (`get.malformed-id-is-permanent`); in a config it is a problem with a path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{given:?} is not a valid {what}: {why}")]
 pub struct Malformed {
@@ -38,7 +39,7 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// Says what was expected, what was given (cut to 80 characters) and what is wrong with it.
+    /// Says what was expected, what was given (cut to 80 characters, and quoted in the text) and what is wrong with it.
     pub fn new(what: &'static str, given: &str, why: &'static str) -> Self {
         Self { what, given: given.chars().take(80).collect(), why }
     }
@@ -62,7 +63,7 @@ impl Uid {
         Ok(Self(text.to_owned()))
     }
 
-    /// The UID as text.
+    /// The UID as text, as it stands in marks.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -106,7 +107,7 @@ impl Name {
         }
     }
 
-    /// The name as text.
+    /// The name as text, as it stands on the backend.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -127,7 +128,7 @@ impl ProviderName {
         Ok(Self(text.to_owned()))
     }
 
-    /// The name as text.
+    /// The name as text, as errors, lines and metrics carry it.
     pub fn as_str(&self) -> &str {
         &self.0
     }

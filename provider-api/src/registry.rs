@@ -1,4 +1,5 @@
-//! The registry: which types of providers there are, and the providers that a config file makes of them.
+//! The registry: which types of providers there are, the providers that a config file makes of them, and their
+//! replacement without a restart. How a file is read is `config`.
 
 use std::{
     collections::BTreeMap,
@@ -12,16 +13,38 @@ use crate::{
     decorate,
 };
 
-/// Makes a provider from an entry's own block. It dials nothing (`runtime.constructor-does-not-dial`); what is wrong
-/// with the block it reports through the fields and answers `None`.
+/// Makes a provider from what all entries share, the entry's own block, and its surroundings.
+///
+/// It dials nothing and reads no credential (`runtime.constructor-does-not-dial`); what is wrong with the block it reports
+/// through the fields, all of it (`runtime.all-config-errors-at-once`), and answers `None`.
 pub type Build = Arc<dyn Fn(&Shared, &mut Fields<'_>, Context) -> Option<Built> + Send + Sync>;
 
-/// One type of provider.
+/// One type of provider: what a provider's crate registers.
+///
+/// ```
+/// use std::sync::Arc;
+/// use provider_api::{Built, Context, Profile, ProviderType, config::{Fields, Shared}};
+/// # struct Acme;
+/// # impl Acme { fn new(_: &Shared, _: String, _: Context) -> Self { Self } fn built(self) -> Built { unreachable!() } }
+///
+/// /// The type `acme`, whose block is `acme: {endpoint: …}`.
+/// pub fn provider_type() -> ProviderType {
+///     ProviderType {
+///         name: "acme",
+///         profile: || Profile::plain("acme"),
+///         build: Arc::new(|shared: &Shared, fields: &mut Fields<'_>, context: Context| {
+///             let endpoint = fields.required::<String>("endpoint")?;
+///             Some(Acme::new(shared, endpoint, context).built())
+///         }),
+///     }
+/// }
+/// # let _ = provider_type();
+/// ```
 #[derive(Clone)]
 pub struct ProviderType {
     /// Its name in the config; its block has the same key.
     pub name: &'static str,
-    /// Its profile.
+    /// Its profile, before an entry's budgets take the place of its own.
     pub profile: fn() -> Profile,
     /// Its constructor.
     pub build: Build,
@@ -34,15 +57,69 @@ impl fmt::Debug for ProviderType {
 }
 
 /// The types that a program links. The list of types in config errors comes from here.
+///
+/// ```
+/// # use std::{sync::Arc, time::Duration};
+/// # use futures::future::BoxFuture;
+/// # use provider_api::{Built, Clock, CreateRequest, Deleted, Error, GetError, Instance, Listing, Profile, Provider};
+/// # use provider_api::{ProviderId, Spawner, Timestamp, Wait};
+/// use provider_api::{Context, Identity, InstallationId, Live, ProviderName, ProviderType, Registry};
+/// # struct Acme(Profile);
+/// # #[async_trait::async_trait]
+/// # impl Provider for Acme {
+/// #     fn profile(&self) -> &Profile { &self.0 }
+/// #     async fn create(&self, _: &CreateRequest) -> Result<ProviderId, Error> { Err(Error::transient("closed")) }
+/// #     async fn get(&self, _: &ProviderId) -> Result<Instance, GetError> { Err(GetError::NotFound) }
+/// #     async fn delete(&self, _: &ProviderId) -> Result<Deleted, Error> { Ok(Deleted::Gone) }
+/// #     async fn list_by_tag(&self) -> Result<Listing, Error> { Ok(Listing::default()) }
+/// # }
+/// # fn acme() -> ProviderType {
+/// #     let profile = || Profile::plain("acme");
+/// #     ProviderType { name: "acme", profile, build: Arc::new(move |_, fields, _| {
+/// #         fields.required::<String>("endpoint")?;
+/// #         Some(Built::new(Arc::new(Acme(profile()))))
+/// #     }) }
+/// # }
+/// # struct Machine;
+/// # impl Clock for Machine {
+/// #     fn now(&self) -> Timestamp { Timestamp::UNIX_EPOCH }
+/// #     fn monotonic(&self) -> Duration { Duration::ZERO }
+/// #     fn sleep(&self, _: Duration, _: Wait) -> BoxFuture<'static, ()> { Box::pin(std::future::pending()) }
+/// # }
+/// # impl Spawner for Machine {
+/// #     fn spawn(&self, _: BoxFuture<'static, ()>) {}
+/// #     fn spawn_blocking(&self, _: Box<dyn FnOnce() + Send>) {}
+/// # }
+///
+/// let mut registry = Registry::default();
+/// registry.register(acme());
+///
+/// // Clock and spawner are those of the feature `tokio`, or a program's own.
+/// let us = Identity::new(InstallationId::parse("cluster-1").unwrap());
+/// let surroundings =
+///     |name: &ProviderName| Context::new(name.clone(), us.clone(), Arc::new(Machine), Arc::new(Machine));
+///
+/// let yaml = "{level: debug, providers: [{name: acme-eu, type: acme, acme: {endpoint: 'https://a.example'}}]}";
+/// let mut level = None;
+/// let providers = registry.load(yaml, |top| level = top.optional::<String>("level"), surroundings).unwrap();
+/// let live = Live::new(providers);
+/// let name = ProviderName::parse("acme-eu").unwrap();
+/// assert_eq!(live.current().get(&name).unwrap().provider_type, "acme");
+///
+/// // A bad reload changes nothing, and says everything that is wrong.
+/// let report = live.reload(&registry, "providers: [{name: A, type: nothing}]", |_| {}, surroundings).unwrap_err();
+/// assert_eq!(report.0.len(), 2);
+/// assert!(live.current().get(&name).is_some());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Registry(Vec<ProviderType>);
 
 /// One configured provider.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The shared fields.
+    /// The fields that every type has: who may use it, limits, budgets.
     pub common: Shared,
-    /// The type.
+    /// The name of its type.
     pub provider_type: &'static str,
     /// The provider and its abilities, decorated.
     pub built: Built,
@@ -55,12 +132,12 @@ pub struct Entry {
 pub struct Providers(BTreeMap<ProviderName, Arc<Entry>>);
 
 impl Providers {
-    /// The provider with that name.
+    /// The provider that is configured under that name.
     pub fn get(&self, name: &ProviderName) -> Option<&Arc<Entry>> {
         self.0.get(name)
     }
 
-    /// All of them, by name.
+    /// All of them, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&ProviderName, &Arc<Entry>)> {
         self.0.iter()
     }
@@ -91,12 +168,14 @@ impl Registry {
         Self(self.0.into_iter().map(change).collect())
     }
 
-    /// Builds every provider of a config file, decorated.
+    /// Builds every provider of a config file, decorated ([`decorate`]).
     ///
-    /// The top level holds `providers` and whatever `top` reads; `surroundings` gives each entry its context.
+    /// The top level holds `providers` and whatever `top` reads: a program's own keys, its identity and the installations
+    /// that it adopts among them. `surroundings` gives each entry its context.
     ///
     /// # Errors
-    /// Everything that is wrong with the file at once.
+    /// Everything that is wrong with the file at once, each thing with its path and line (`runtime.strict-config`,
+    /// `runtime.all-config-errors-at-once`).
     pub fn load(
         &self,
         yaml: &str,
@@ -203,25 +282,27 @@ impl Registry {
     }
 }
 
-/// The providers in force, and their replacement without a restart.
+/// The providers in force, and their replacement without a restart. What was handed out before a reload goes on
+/// working: an entry that did not change keeps its provider, with whatever that has in flight.
 #[derive(Debug, Default)]
 pub struct Live(RwLock<Arc<Providers>>);
 
 impl Live {
-    /// The providers that a program starts with.
+    /// Puts the providers in force that a program starts with.
     pub fn new(providers: Providers) -> Self {
         Self(RwLock::new(Arc::new(providers)))
     }
 
-    /// The providers in force now.
+    /// The providers in force now, as one consistent set.
     pub fn current(&self) -> Arc<Providers> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a new config in force. One with problems changes nothing (`runtime.reload-keeps-old-on-error`).
+    /// Puts a new config in force, as [`Registry::load_over`] builds it over the one that is. One with problems changes
+    /// nothing (`runtime.reload-keeps-old-on-error`).
     ///
     /// # Errors
-    /// Everything that is wrong with the new file.
+    /// Everything that is wrong with the new file at once.
     pub fn reload(
         &self,
         registry: &Registry,

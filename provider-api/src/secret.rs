@@ -1,4 +1,4 @@
-//! Secret bytes, and the scrubber that keeps them out of what people read.
+//! Secret bytes, the scrubber that keeps them out of what people read, and causes of errors as scrubbed text.
 
 use std::{
     error::Error as StdError,
@@ -9,7 +9,12 @@ use std::{
 use data_encoding::{BASE64, BASE64_NOPAD, BASE64URL, BASE64URL_NOPAD};
 use zeroize::Zeroizing;
 
-/// Bytes that must not be shown: cloud-init, keys, tokens, passwords. Wiped when dropped.
+/// Bytes that must not be shown: cloud-init, keys, tokens, passwords. Wiped when dropped; `Debug` prints their count.
+///
+/// ```
+/// let token = provider_api::Secret::new(*b"hunter2-hunter2");
+/// assert_eq!(format!("{token:?}"), "Secret(15 bytes)");
+/// ```
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
@@ -24,7 +29,7 @@ impl Secret {
         &self.0
     }
 
-    /// The bytes as text, when they are UTF-8.
+    /// The bytes as text, when they are UTF-8, for the one call that carries them.
     pub fn reveal_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
@@ -70,7 +75,8 @@ impl Scrubber {
     /// What is shorter is no secret by itself, and would be found everywhere.
     pub const SHORTEST: usize = 6;
 
-    /// Knows one secret more.
+    /// Knows one secret more, in each form that the type's page names. What has fewer than [`SHORTEST`](Self::SHORTEST)
+    /// bytes is not looked for.
     pub fn hide(&mut self, secret: &[u8]) {
         let whole = String::from_utf8_lossy(secret);
         let long_enough = |text: &&str| text.len() >= Self::SHORTEST;
@@ -96,7 +102,7 @@ impl Scrubber {
         known.dedup();
     }
 
-    /// The text without the secrets.
+    /// The text with [`MARK`](Self::MARK) in the place of each secret.
     pub fn scrub(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for needle in &*self.0 {
@@ -137,7 +143,8 @@ impl fmt::Debug for Scrubber {
     }
 }
 
-/// An error of somebody else's, with its chain of causes, as scrubbed text.
+/// An error of somebody else's, with its chain of causes, as scrubbed text: what [`Error::caused_by`](crate::Error::caused_by)
+/// takes. [`CallError::scrubbed`](crate::CallError::scrubbed) makes one of a backend call's error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scrubbed {
     text: String,
@@ -145,7 +152,7 @@ pub struct Scrubbed {
 }
 
 impl Scrubbed {
-    /// Takes over an error and its whole chain of causes.
+    /// Takes over an error and its whole chain of causes, for calls that carry no payload.
     pub fn chain(error: &(dyn StdError + 'static), scrubber: &Scrubber) -> Self {
         Self {
             text: scrubber.scrub(&error.to_string()),

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-/// A point in time, to the second or finer, in UTC; written as RFC 3339.
+/// A point in time, to the second or finer, in UTC; written as RFC 3339 (`2026-11-05T06:07:08Z`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Timestamp(jiff::Timestamp);
@@ -98,7 +98,9 @@ impl From<Timestamp> for jiff::Timestamp {
     }
 }
 
-/// A point on the monotonic clock by which an answer is due.
+/// A point on the monotonic clock by which an answer is due: what [`Checker::check`](crate::Checker::check) is given.
+///
+/// It means something on the clock that it was made with only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline(Duration);
 

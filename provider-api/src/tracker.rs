@@ -1,4 +1,5 @@
-//! What a test's ledger is told about a provider's waits; in production there is no tracker.
+//! What a test's ledger is told about a provider's waits; in production there is no tracker. Authors need of it only
+//! [`CallId::HEADER`] and [`current_call`], in their client; the seam and the gate do the rest.
 //!
 //! Which operation and which call the running code belongs to is kept per thread and set for each poll, so that
 //! no executor is needed.
@@ -9,16 +10,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::CallKind;
 
-/// One operation under test.
+/// One operation under test, counted from 0 within its case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OperationId(pub u64);
 
-/// One call of the seam. Clients put it on the wire where they can (HTTP: the header [`CallId::HEADER`]).
+/// One call of the seam. Clients put it on the wire where they can, while the [`Context`](crate::Context) has a tracker:
+/// over HTTP in the header [`CallId::HEADER`]. It is how a request in the fake is matched to the call that waits for it.
+///
+/// ```
+/// use provider_api::{CallId, current_call};
+///
+/// fn headers(tracked: bool) -> Vec<(&'static str, String)> {
+///     let call = current_call().filter(|_| tracked);
+///     call.map(|CallId(call)| (CallId::HEADER, call.to_string())).into_iter().collect()
+/// }
+/// assert!(headers(true).is_empty(), "no call is being polled here");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CallId(pub u64);
 
 impl CallId {
-    /// The HTTP header that carries the id while a tracker listens.
+    /// The HTTP header that carries the id, as a decimal number, while a tracker listens.
     pub const HEADER: &'static str = "x-conformance-call";
 }
 
@@ -85,17 +97,18 @@ thread_local! {
     static CALL: Cell<Option<CallId>> = const { Cell::new(None) };
 }
 
-/// The operation that the running code belongs to.
+/// The operation that the running code belongs to; none outside of a test.
 pub fn current_operation() -> Option<OperationId> {
     OPERATION.get()
 }
 
-/// The seam call that is being polled, or whose closure runs on this thread.
+/// The seam call that is being polled, or whose closure runs on this thread. A client asks for it where it sends a request.
 pub fn current_call() -> Option<CallId> {
     CALL.get()
 }
 
-/// Runs a future as part of an operation.
+/// Runs a future as part of an operation: [`current_operation`] answers with it while the future is polled. The kit
+/// does this to operations, the seam to tasks.
 pub async fn within_operation<F: Future>(operation: Option<OperationId>, future: F) -> F::Output {
     let mut future = pin!(future);
     std::future::poll_fn(|cx| {

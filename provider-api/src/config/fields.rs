@@ -1,4 +1,4 @@
-//! Reads a mapping key by key and collects every problem on the way.
+//! Reads a mapping key by key and collects every problem on the way; the report of these problems is here too.
 
 use std::{
     cell::RefCell,
@@ -31,7 +31,8 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a config file (`runtime.all-config-errors-at-once`).
+/// Everything that is wrong with a config file, in the order of its lines (`runtime.all-config-errors-at-once`). As text it
+/// has one line for each problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigReport(pub Vec<Problem>);
 
@@ -71,7 +72,38 @@ impl Collector {
 }
 
 /// A mapping that is being read. Keys that nobody asked for are reported when it is dropped
-/// (`runtime.strict-config`).
+/// (`runtime.strict-config`), so ask for every key before you give up with `?`: a key that was not reached would count as
+/// unknown.
+///
+/// Reading goes on after a problem. A method that answers `None` has reported why, unless the key may be left out.
+///
+/// ```
+/// use std::{path::PathBuf, time::Duration};
+/// use provider_api::config::{self, Fields};
+///
+/// struct Acme { token: PathBuf, zones: Vec<String>, sizes: Vec<(String, u32)>, patience: Duration }
+///
+/// fn read(fields: &mut Fields<'_>) -> Option<Acme> {
+///     let token = fields.required::<PathBuf>("credentialsFile");
+///     let zones: Vec<_> = fields.each("zones").into_iter().map(|mut zone| zone.required("name")).collect();
+///     let sizes = fields.required::<Vec<(String, u32)>>("machineTypes"); // in the order of the file
+///     let patience = fields.or("patience", Duration::from_secs(30));
+///     if zones.is_empty() {
+///         fields.problem("zones", "has no zone; at least one is needed");
+///     }
+///     Some(Acme { token: token?, zones: zones.into_iter().collect::<Option<_>>()?, sizes: sizes?, patience })
+/// }
+///
+/// let acme = config::read("{credentialsFile: /t, zones: [{name: eu-1}], machineTypes: {s: 1, l: 4}}", read).unwrap();
+/// assert_eq!((acme.zones[0].as_str(), acme.sizes[1].1, acme.patience.as_secs()), ("eu-1", 4, 30));
+/// assert!(acme.token.is_absolute());
+///
+/// let report = config::read("{zones: [{name: eu-1, colour: red}], machineTypes: 7}", read).err().unwrap();
+/// let text = report.to_string();
+/// for problem in ["credentialsFile: is missing", "zones[0].colour: is not a known key", "machineTypes: expected"] {
+///     assert!(text.contains(problem), "{text}");
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Fields<'n> {
     path: String,
@@ -96,12 +128,12 @@ impl<'n> Fields<'n> {
         Some(fields)
     }
 
-    /// Where this mapping stands.
+    /// Where this mapping stands, as problems name it: `providers[2].acme`; empty at the top level.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// A field that must be there.
+    /// A field that must be there; one that is missing or malformed is reported.
     pub fn required<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
         match self.find(key) {
             Some(node) => self.read(key, node),
@@ -112,13 +144,13 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// A field that may be left out.
+    /// A field that may be left out, or be `null`; a malformed one is reported.
     pub fn optional<T: FromNode>(&mut self, key: &'static str) -> Option<T> {
         let node = self.find(key)?;
         self.read(key, node)
     }
 
-    /// A field with a default.
+    /// A field with a default. A malformed one is reported, and reading goes on with the default.
     pub fn or<T: FromNode>(&mut self, key: &'static str, default: T) -> T {
         self.optional(key).unwrap_or(default)
     }
@@ -135,7 +167,8 @@ impl<'n> Fields<'n> {
         }
     }
 
-    /// A list of mappings.
+    /// A list of mappings, each read by fields of its own; none when the list is left out. What is no list, or no mapping, is
+    /// reported.
     pub fn each(&mut self, key: &'static str) -> Vec<Fields<'n>> {
         self.each_with_node(key).into_iter().map(|(_, fields)| fields).collect()
     }
@@ -152,7 +185,8 @@ impl<'n> Fields<'n> {
         items.iter().enumerate().filter_map(read).collect()
     }
 
-    /// A mapping from free keys to mappings: a catalogue.
+    /// A mapping from free keys to mappings, in the order of the file: a catalogue. For free keys and plain values read a
+    /// `Vec<(String, T)>` instead.
     pub fn catalogue(&mut self, key: &'static str) -> Vec<(&'n str, Fields<'n>)> {
         let Some(node) = self.find(key) else { return Vec::new() };
         let Value::Map(map) = &node.value else {
@@ -165,14 +199,15 @@ impl<'n> Fields<'n> {
             .collect()
     }
 
-    /// Reports a problem with a field, or with something inside it: `ranges`, `ranges[2]`, `owner.name`.
+    /// Reports a problem with a field, or with something inside it: `ranges`, `ranges[2]`, `owner.name`. The text says what
+    /// is wrong and what would be right, and quotes no secret.
     pub fn problem(&self, key: &str, message: impl Into<String>) {
         let field = key.split(['[', '.']).next().unwrap_or(key);
         let line = self.map.iter().find(|(other, _)| other == field).map_or(self.line, |(_, node)| node.line);
         self.collector.push(&self.at(key), line, message);
     }
 
-    /// The raw node under a key, which then counts as known.
+    /// The raw node under a key, which then counts as known; `None` where it is left out or `null`.
     pub fn find(&mut self, key: &'static str) -> Option<&'n Node> {
         self.known.insert(key);
         self.map.iter().find(|(other, node)| other == key && node.value != Value::Null).map(|(_, node)| node)

@@ -1,7 +1,11 @@
 //! Strict YAML config: every problem of a file is reported at once, each with its path and line.
 //!
 //! Plain deserialisation stops at the first error; here the file is read into a tree first and the tree is read
-//! through [`Fields`], which goes on after a problem and finds unknown keys by itself.
+//! through [`Fields`], which goes on after a problem and finds unknown keys by itself. An author reads the block of a
+//! provider with it: what [`Fields`] can read is on its page, and which types a value can have on [`FromNode`]'s. What all
+//! entries share is read already, into [`Shared`].
+//!
+//! Serves `runtime.strict-config` and `runtime.all-config-errors-at-once`.
 
 mod entry;
 mod fields;
@@ -22,6 +26,8 @@ pub use value::FromNode;
 /// let report = config::read("nmae: x", |top| top.required::<String>("name")).unwrap_err();
 /// assert_eq!(report.0.len(), 2, "one key is unknown, and one is missing");
 /// ```
+///
+/// It is also how a test reads a block by itself.
 ///
 /// # Errors
 /// Everything that is wrong with the text at once; also when `read` has no value to give and reported nothing.

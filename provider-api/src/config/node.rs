@@ -13,10 +13,10 @@ use super::{ConfigReport, Problem};
 /// A mapping's entries in their order.
 pub type Mapping = Vec<(String, Node)>;
 
-/// A YAML value and the line it stands on.
+/// A YAML value and the line that it stands on. [`Fields`](super::Fields) reads it.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// The line, counted from 1.
+    /// The line, counted from 1; 0 where it is not known.
     pub line: u64,
     pub(super) value: Value,
 }
@@ -43,7 +43,7 @@ impl Node {
     /// A config is written by hand; a larger file is some other file.
     pub const MAX_BYTES: usize = 256 << 10;
 
-    /// Reads a file.
+    /// Reads a text into a tree. Anchors and aliases, depth and size are bounded.
     ///
     /// # Errors
     /// A report with one problem when the text is no YAML, or is larger than a config has reason to be.

@@ -1,4 +1,4 @@
-//! How single config values are read.
+//! How single config values are read: one implementation of [`FromNode`] for each type that a field can have.
 
 use std::{net::IpAddr, num::NonZeroUsize, path::PathBuf, time::Duration};
 
@@ -10,7 +10,27 @@ use crate::{AddressFamily, InstallationId, ProviderName};
 /// No wait of ours is longer; a deadline that far ahead is a slip of the pen, and could overflow a clock.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A value that can be read from a config file; what is wrong is reported, never guessed.
+/// A value that can be read from a config file; what is wrong is reported, never guessed or converted.
+///
+/// | type | in the file |
+/// |---|---|
+/// | [`String`] | text that is not empty; a number or a boolean must be in quotes |
+/// | [`bool`] | `true`, `false` |
+/// | [`u16`], [`u32`], [`u64`], [`usize`] | a whole number in range |
+/// | [`NonZeroUsize`] | a whole number of at least 1 |
+/// | [`Duration`] | a whole number and a unit: `500ms`, `30s`, `10m`, `2h`; not zero, at most seven days |
+/// | [`PathBuf`] | a path, as it is written |
+/// | [`IpAddr`], [`IpNet`] | `10.0.0.1`, `10.0.0.0/8` |
+/// | [`ProviderName`], [`InstallationId`] | what their `parse` takes |
+/// | [`AddressFamily`] | `ipv4`, `ipv6` |
+/// | [`Probe`] | `on`, `off` |
+/// | `Vec<T>` | a list of any of these |
+/// | `BTreeMap<String, String>` | free keys and text, sorted by key |
+/// | `Vec<(String, T)>` | free keys and any of these, in the order of the file |
+///
+/// Anything else is read as text and parsed by the provider, which reports by [`Fields::problem`](super::Fields::problem).
+/// Lists of mappings and mappings of mappings are read by [`Fields`](super::Fields) itself. The trait is implemented here
+/// only.
 #[allow(private_interfaces)]
 pub trait FromNode: Sized {
     /// What is expected, for messages.

@@ -4,19 +4,21 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a failed operation may have left on the backend (`errors.left-behind-is-true`).
+/// What a failed operation may have left on the backend (`errors.left-behind-is-true`). Unknown is always right, and what
+/// an error says until somebody knows better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftBehind {
-    /// Nothing.
+    /// Nothing of this instance: before the first changing call, or after a clean-up that worked.
     Nothing,
-    /// Something that `delete` by the instance's id removes.
+    /// Something that `delete` by the instance's id removes, all of it.
     DeletableById,
-    /// It is not known.
+    /// It is not known: after a lost answer, say.
     Unknown,
 }
 
-/// The id of a failure that a backend reported late (contract 2.1).
+/// The id of a failure that a backend reported late (contract 2.1), made from the backend's own record: the same each
+/// time and after a restart, another one for each failure (`errors.failure-id-kept`).
 ///
 /// The caller passes it back as [`acknowledged_failure`](crate::CreateRequest::acknowledged_failure).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -29,7 +31,7 @@ impl FailureId {
         Self(text.into())
     }
 
-    /// The id as text.
+    /// The id as text, exactly as it was taken.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -4,24 +4,27 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a caller branches on. Exhaustive, so that no caller passes over a new one.
+/// What a caller branches on, and a [`NativeError`](crate::NativeError) means. Exhaustive, so that no caller passes over a
+/// new one. What an operation fails with is a [`FailureClass`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Class {
-    /// Proven absent. Of the four operations only `get` answers it.
+    /// Proven absent. Of the four operations only `get` answers it. A caller that deletes is done; any other forgets the id.
     NotFound,
-    /// Quota, capacity, stock-out, address space, a backend's rate limit.
+    /// Quota, capacity, stock-out, address space, a backend's rate limit, `maxInstances`. A caller comes back after the
+    /// hint, or in five minutes.
     QuotaExceeded,
-    /// Network, 5xx, time-outs, locks, anything unknown.
+    /// Network, 5xx, time-outs, locks, anything unknown. A caller backs off and tries again, or follows the hint.
     Transient,
-    /// Bad config or argument, authentication, permission, malformed id, foreign instance.
+    /// Bad config or argument, authentication, permission, malformed id, foreign instance. A caller waits until something
+    /// changes; one that deletes goes on trying.
     Permanent,
 }
 
 impl Class {
-    /// Every class.
+    /// Every class, in the order of the contract.
     pub const ALL: [Self; 4] = [Self::NotFound, Self::QuotaExceeded, Self::Transient, Self::Permanent];
 
-    /// The class as a label value.
+    /// The class as a label value, and as catalogues in files spell it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotFound => "NotFound",
@@ -82,18 +85,18 @@ pub enum Operation {
     Delete,
     /// [`Provider::list_by_tag`](crate::Provider::list_by_tag).
     List,
-    /// Both halves of [`Leftovers`](crate::Leftovers).
+    /// Both halves of [`Leftovers`](crate::Leftovers), listing and deleting.
     Leftovers,
     /// [`Checker::check`](crate::Checker::check).
     Check,
 }
 
 impl Operation {
-    /// Every operation.
+    /// Every operation, in the order in which reports have them.
     pub const ALL: [Self; 6] =
         [Self::Create, Self::Get, Self::Delete, Self::List, Self::Leftovers, Self::Check];
 
-    /// The operation as a label value.
+    /// The operation as a label value, and as catalogues in files spell it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Create => "create",

@@ -40,24 +40,30 @@ macro_rules! axes {
 }
 pub(super) use axes;
 
-/// Whether a check can tell the values of an axis apart.
+/// Whether the values of an axis differ in what a provider does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AxisKind {
-    /// Rules depend on it.
+    /// They do. The kit's self-check runs its reference provider under pairs of such values.
     Behavioural,
-    /// It is said for readers.
+    /// They are said for readers; a check can tell at most that there is none.
     Descriptive,
 }
 
-/// An axis as the lists of axes have it: its key, its kind, and its values in the order of the contract.
+/// An axis as the lists of axes have it, for docs and tests: its key, its kind, and its values in the order of the contract.
 pub type AxisEntry = (&'static str, AxisKind, fn() -> Vec<&'static str>);
 
 /// One axis of the profile.
+///
+/// ```
+/// use provider_api::profile::{Axis, DeleteReturn};
+/// assert_eq!(DeleteReturn::KEY, "delete-return");
+/// assert_eq!(DeleteReturn::ReturnsEarly.to_string(), "returns-early");
+/// ```
 pub trait Axis: Copy + Eq + fmt::Display + 'static {
-    /// Its name.
+    /// Its name, as the contract spells it: `delete-return`.
     const KEY: &'static str;
-    /// Whether rules depend on it.
+    /// Whether its values differ in what a provider does.
     const KIND: AxisKind;
     /// Its values, in the order of the contract.
     const ALL: &'static [Self];
@@ -73,21 +79,21 @@ axes! {
     Readiness = "readiness", Behavioural {
         /// Seconds at most.
         Immediate = "immediate",
-        /// A boot, or more.
+        /// A boot, or more: `get` answers Provisioning for a while.
         ProvisioningWindow = "provisioning-window",
     }
     /// When `create` returns.
     CreateReturn = "create-return", Behavioural {
-        /// As soon as the request is submitted.
+        /// As soon as the request is submitted; the instance may be on its way for long.
         Submit = "submit",
-        /// When the instance runs.
+        /// When the instance runs, after a declared wait.
         Blocking = "blocking",
     }
     /// When `delete` returns.
     DeleteReturn = "delete-return", Behavioural {
-        /// As soon as the deletion is submitted.
+        /// As soon as the deletion is submitted, with Accepted; callers ask again until Gone.
         ReturnsEarly = "returns-early",
-        /// When nothing is left.
+        /// When nothing is left, after a declared wait.
         Waits = "waits",
     }
     /// Where the address comes from.
@@ -101,14 +107,15 @@ axes! {
     GcMark = "gc-mark", Behavioural {
         /// Labels of the backend, which it can select by.
         NativeLabels = "native-labels",
-        /// Metadata written by the creating call.
+        /// Any other text that the creating call writes: a description, notes, metadata. A listing may have to look at each
+        /// row for it, see [`CallBudget::list_each`](crate::CallBudget).
         WrittenMetadata = "written-metadata",
     }
     /// Where the creation time comes from.
     CreatedAt = "created-at", Behavioural {
         /// The backend keeps it.
         BackendTimestamp = "backend-timestamp",
-        /// It is part of the mark.
+        /// It is part of the mark, written from the injected clock.
         WrittenAtCreate = "written-at-create",
     }
     /// What a listing does when a part of the scope cannot be read.
@@ -122,23 +129,23 @@ axes! {
     }
     /// Whether want of quota or capacity is told apart.
     Quota = "quota", Behavioural {
-        /// It is not.
+        /// It is not: no error of the backend is QuotaExceeded, a rate limit neither.
         Absent = "absent",
-        /// It is answered as QuotaExceeded.
+        /// It is answered as QuotaExceeded, a rate limit too.
         Detected = "detected",
     }
     /// How the backend says that something does not exist.
     NotFound = "not-found", Behavioural {
         /// By the status 404.
         Status404 = "status-404",
-        /// By a code or text of its own.
+        /// By a code or text of its own, or by an answer that is empty in its own form.
         ErrorCode = "error-code",
     }
     /// What the backend knows an instance by.
     PrimaryKey = "primary-key", Behavioural {
-        /// The name.
+        /// The name: calls are addressed by it, and a second one is refused.
         NameIsKey = "name-is-key",
-        /// An id that is allocated for it.
+        /// An id that is allocated for it, by the backend or by the provider; the id holds it beside the name.
         AllocatedId = "allocated-id",
     }
     /// Where provisioning shows.
@@ -150,9 +157,9 @@ axes! {
     }
     /// What works on while the call that started it has returned; an empty set in the profile means none.
     AsyncOp = "async-ops", Behavioural {
-        /// A handle that can be asked.
+        /// A handle that can be asked for its end; late failures need one.
         TaskHandle = "task-handle",
-        /// A lock on the instance that refuses other calls.
+        /// A lock on the instance that refuses other calls; operations wait for it, in declared waits.
         BackendLock = "backend-lock",
     }
     /// Whether an instance has parts of its own: disks, seeds, addresses.
@@ -161,16 +168,16 @@ axes! {
         None = "none",
         /// The backend removes them with it.
         Cascade = "cascade",
-        /// The provider removes them.
+        /// The provider makes and removes them, and offers [`Leftovers`](crate::Leftovers).
         Explicit = "explicit",
     }
     /// Where credentials come from.
     CredentialsFrom = "credentials", Descriptive {
         /// None are needed.
         None = "none",
-        /// The identity of the workload.
+        /// The identity of the workload, exchanged for a token.
         WorkloadIdentity = "workload-identity",
-        /// The environment's default credentials.
+        /// The environment's default credentials, as the vendor's tools find them.
         Environment = "environment",
         /// Files, read when used.
         MountedFiles = "mounted-files",
@@ -188,9 +195,9 @@ axes! {
     }
     /// What ends a call that takes too long.
     Timeouts = "timeouts", Behavioural {
-        /// The caller alone.
+        /// The caller alone, by dropping the operation.
         CtxOnly = "ctx-only",
-        /// A budget per backend call.
+        /// A budget for each backend call, and one for the whole operation.
         PerCall = "per-call",
     }
     /// What the provider logs.

@@ -6,15 +6,24 @@ use serde::Serialize;
 
 use crate::{Class, FailureClass, Operation, StateKind};
 
-/// One kind of backend call that the provider makes.
+/// One kind of backend call that the provider makes: what the seam is told of it, and what plans and reports call it.
+///
+/// ```
+/// use std::time::Duration;
+/// use provider_api::CallKind;
+/// const INSERT: CallKind = CallKind::upload("insert").within(Duration::from_secs(120));
+/// assert!(INSERT.mutates && INSERT.payload);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct CallKind {
-    /// Its name; spans are called `<type>.<name>`.
+    /// Its name, once in a profile; spans are called `<type>.<name>`.
     pub name: &'static str,
-    /// Whether it changes something on the backend.
+    /// Whether it changes something on the backend; `get` and listings make no such call (`get.read-only`,
+    /// `list.read-only`).
     pub mutates: bool,
-    /// Whether it carries a payload that must not be shown; of its errors only code and reason survive.
+    /// Whether it carries a payload that must not be shown; of its errors only code and reason survive
+    /// (`create.hides-secrets`).
     pub payload: bool,
     /// A budget of its own, where [`Budgets::call`] does not fit: a dial, an upload, a download.
     pub budget: Option<Duration>,
@@ -36,21 +45,40 @@ impl CallKind {
         Self { payload: true, ..Self::write(name) }
     }
 
-    /// The same kind with a budget of its own.
+    /// The same kind with a budget of its own (`create.budget-per-call`).
     #[must_use]
     pub const fn within(self, budget: Duration) -> Self {
         Self { budget: Some(budget), ..self }
     }
 }
 
-/// One row of the native-state table.
+/// One row of the native-state table: a state that an instance can be in, and what `get` makes of it.
+///
+/// Profile and `get` read the same rows (`get.native-state-table`). What the table does not have is Stopped, with its name
+/// as the reason (`get.unknown-state-is-stopped`). A deletion in progress is no row: it is looked for before the state.
+///
+/// ```
+/// use provider_api::{FailureClass, NativeState, StateKind};
+/// const TABLE: &[NativeState] = &[
+///     NativeState::new("booting", StateKind::Provisioning),
+///     NativeState::new("up", StateKind::Running),
+///     // A lock that passes by itself: `delete` waits for it, and may give up for now.
+///     NativeState::reasoned("backup", StateKind::Provisioning),
+///     NativeState::reasoned("halted", StateKind::Stopped).started(),
+///     NativeState::reasoned("broken", StateKind::Terminated),
+///     NativeState::fails("migrating", FailureClass::Transient),
+/// ];
+/// assert_eq!(TABLE[3].state(), Some(StateKind::Stopped));
+/// assert_eq!(TABLE[5].state(), None);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct NativeState {
-    /// The backend's state, with its reason where that decides, as the harness can set it.
+    /// The backend's state, with its reason where that decides, as the harness can set it
+    /// (`Hand::set_native_state` of the kit).
     pub native: &'static str,
     /// What `get` answers when the backend shows an address.
     pub shown: Shown,
-    /// Whether the answer carries a reason.
+    /// Whether the answer carries a reason (`get.reasons-reach-the-caller`).
     pub reasoned: bool,
     /// Whether `create` brings an own instance that it finds so to running (`create.adopts-own-partial`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -68,12 +96,12 @@ impl NativeState {
         Self { native, shown: Shown::State(state), reasoned: true, started: false }
     }
 
-    /// A native state in which nothing can be said about the instance.
+    /// A native state in which nothing can be said about the instance, and `get` fails so.
     pub const fn fails(native: &'static str, class: FailureClass) -> Self {
         Self { native, shown: Shown::Failure(class), reasoned: true, started: false }
     }
 
-    /// One that `create` starts again when it finds its own instance so.
+    /// The same row, of a state from which `create` brings its own instance to running.
     #[must_use]
     pub const fn started(self) -> Self {
         Self { started: true, ..self }
@@ -107,7 +135,8 @@ impl fmt::Display for Shown {
     }
 }
 
-/// The most backend calls that an operation makes without faults, polls apart.
+/// The most backend calls that an operation makes without faults, polls apart. The suite measures `get` and `check`
+/// (`get.call-budget`, `check.read-only-and-cheap`); the others are for readers, who plan rate limits by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct CallBudget {
     /// For a create from nothing.
@@ -118,13 +147,15 @@ pub struct CallBudget {
     pub delete: u32,
     /// For a listing, per target and page.
     pub list: u32,
-    /// For a listing, more per instance listed: what has to be asked about each one by itself.
+    /// For a listing, more per instance listed: what has to be asked about each one by itself. Where it is not zero, one
+    /// instance may be unreadable, or vanish meanwhile (`list.one-unreadable-is-reported`, `list.vanishing-during-list`).
     pub list_each: u32,
     /// For a check, per target.
     pub check: u32,
 }
 
-/// How long each operation may take altogether (contract 7).
+/// How long each operation may take altogether, and a call (contract 7). An entry's `budgets` take the place of the
+/// profile's, see [`BudgetOverrides`](crate::config::BudgetOverrides). What takes longer is Transient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Budgets {
     /// A whole create.
@@ -135,7 +166,7 @@ pub struct Budgets {
     pub delete: Duration,
     /// A whole listing, of instances or of leftovers.
     pub list: Duration,
-    /// Making a connection.
+    /// Making a connection, where that is a call of its own.
     pub connect: Duration,
     /// One backend call whose kind has no budget of its own.
     pub call: Duration,
@@ -160,12 +191,34 @@ impl Budgets {
 }
 
 /// A wait inside an operation: something is polled until it holds, and at most this long.
+///
+/// Its pauses are [`Seam::pause`](crate::Seam::pause), its polls do not count in the [`CallBudget`], and it ends with the
+/// operation's budget too.
+///
+/// ```
+/// use std::time::Duration;
+/// use provider_api::{BoundedWait, Error, Seam};
+///
+/// const UNLOCKED: BoundedWait =
+///     BoundedWait { for_what: "unlocked", every: Duration::from_secs(2), at_most: Duration::from_secs(60) };
+///
+/// async fn until_unlocked(seam: &Seam, is_locked: impl AsyncFn() -> bool) -> Result<(), Error> {
+///     let began = seam.clock().monotonic();
+///     while is_locked().await {
+///         if seam.clock().monotonic().saturating_sub(began) >= UNLOCKED.at_most {
+///             return Err(Error::transient(format!("it is still not {}", UNLOCKED.for_what)).coded("Locked"));
+///         }
+///         seam.pause(UNLOCKED.every).await;
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct BoundedWait {
     /// What is waited for: `running`, `clone task`.
     pub for_what: &'static str,
-    /// How often the backend is asked.
+    /// The pause between two looks; less than `at_most`.
     pub every: Duration,
-    /// When the operation gives up, as Transient.
+    /// When the operation gives up, as Transient; no longer than the budget of create or of delete.
     pub at_most: Duration,
 }

@@ -9,7 +9,7 @@ axes! {
     OWN_AXES:
     /// Whether an instance can come to stand elsewhere inside the provider's scope.
     Mobility = "mobility", Behavioural {
-        /// It stays.
+        /// It stays where it was made.
         Fixed = "fixed",
         /// It may move, and `get` finds it again (`get.finds-moved-instance`).
         Moves = "moves",
@@ -23,36 +23,36 @@ axes! {
     }
     /// Whether the provider gives hints of changes.
     WatchSupport = "watch", Behavioural {
-        /// It does not.
+        /// It gives none.
         None = "none",
-        /// It does; see [`Watch`](crate::Watch).
+        /// It gives some; see [`Watch`](crate::Watch).
         Hints = "hints",
     }
     /// What becomes of a part of the request: cloud-init, access, port.
     Delivery = "delivery", Behavioural {
-        /// It reaches the instance.
+        /// It reaches the instance as it was given.
         Delivered = "delivered",
-        /// It has no effect, and the docs say so.
+        /// It has no effect, and the provider's page says so.
         Ignored = "ignored",
     }
 }
 
-/// A field of [`Placement`](crate::Placement).
+/// A field of [`Placement`](crate::Placement), in [`Profile::placement`](crate::Profile::placement) where it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PlacementField {
-    /// The region.
+    /// [`Placement::region`](crate::Placement::region).
     Region,
-    /// The zone, host or node.
+    /// [`Placement::zone`](crate::Placement::zone).
     Zone,
-    /// The machine type.
+    /// [`Placement::machine_type`](crate::Placement::machine_type).
     MachineType,
-    /// The image.
+    /// [`Placement::image`](crate::Placement::image).
     Image,
 }
 
 impl PlacementField {
-    /// The field as a user writes it.
+    /// The field as a user writes it, and as errors name it: `placement.machineType`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Region => "region",

@@ -19,8 +19,23 @@ use crate::{
 };
 
 /// What a client's error tells the seam.
+///
+/// ```
+/// use provider_api::BackendError;
+///
+/// #[derive(Debug, thiserror::Error)]
+/// #[error("{status} {code}: {text}")]
+/// struct ApiError { status: u16, code: String, text: String }
+///
+/// impl BackendError for ApiError {
+///     fn code(&self) -> String {
+///         format!("{} {}", self.status, self.code)
+///     }
+/// }
+/// ```
 pub trait BackendError: StdError + Send + Sync + 'static {
-    /// The backend's code and reason, never text that could quote what was sent.
+    /// The backend's code and reason, never text that could quote what was sent: of a call with a payload nothing else
+    /// goes on (`create.hides-secrets`).
     fn code(&self) -> String;
 }
 
@@ -30,18 +45,47 @@ impl BackendError for std::convert::Infallible {
     }
 }
 
-/// Why a call gave no result.
+/// Why a call gave no result. A provider's one `classify` turns it into an [`Error`](crate::Error).
 #[derive(Debug, thiserror::Error)]
 pub enum CallError<E> {
-    /// It took longer than its budget. Whether it took effect is unknown.
+    /// It took longer than its budget, which is named. Whether it took effect is unknown, so it is Transient.
     #[error("no answer within {0:?}")]
     Overlong(Duration),
-    /// The backend, or the way there, said no.
+    /// The backend, or the way there, said no: the client's own error.
     #[error(transparent)]
     Backend(#[from] E),
 }
 
 /// The one way from a provider to its backend. Cheap to clone.
+///
+/// It gives each call a budget, a span `<type>.<call>` under the operation's, one line `backend call` at debug, a count,
+/// and, in tests, an entry in the ledger. Serves `create.budget-per-call`, `observability.every-backend-call-logged-once`
+/// and `observability.every-backend-call-has-a-child-span`.
+///
+/// Whatever a provider waits for is one of these methods, a sleep of the clock, or a wait at the [`Gate`](crate::Gate). The
+/// client below has no timers, retries or spawned tasks of its own.
+///
+/// ```
+/// use std::{convert::Infallible, time::Duration};
+/// use provider_api::{CallError, CallKind, Error, Seam};
+///
+/// const INSERT: CallKind = CallKind::upload("insert").within(Duration::from_secs(120));
+/// const DESCRIBE: CallKind = CallKind::read("describe");
+///
+/// async fn make(seam: &Seam, zone: &str) -> Result<(), CallError<Infallible>> {
+///     seam.call(INSERT, zone, async { Ok::<_, Infallible>(()) }).await?; // the client's future
+///     while seam.call(DESCRIBE, zone, async { Ok::<_, Infallible>("up") }).await? != "up" {
+///         seam.pause(Duration::from_secs(2)).await;
+///     }
+///     Ok(())
+/// }
+///
+/// async fn create(seam: &Seam) -> Result<(), Error> {
+///     let made = seam.bounded(Duration::from_secs(600), make(seam, "eu-1")).await;
+///     let made = made.map_err(|overlong| Error::transient(overlong.to_string()))?;
+///     made.map_err(|error| Error::transient(error.to_string()))
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Seam {
     context: Arc<Context>,
@@ -55,18 +99,23 @@ impl Seam {
         Self { context: Arc::new(context), provider_type, budget, scrubber: Arc::default() }
     }
 
-    /// The same seam, with secrets that its log lines and errors must not show.
+    /// The same seam, with secrets that its log lines must not show: of the request at hand, and the credentials that the
+    /// call is made with. They take the place of those that it had.
     #[must_use]
     pub fn hiding(&self, scrubber: Scrubber) -> Self {
         Self { scrubber: Arc::new(scrubber), ..self.clone() }
     }
 
-    /// The clock.
+    /// The clock, for time stamps, deadlines and how long something has been waited for.
     pub fn clock(&self) -> &dyn Clock {
         &*self.context.clock
     }
 
-    /// Makes one backend call with the budget of its kind, or the default one. `target` names what it is about, for the log line.
+    /// Makes one backend call with the budget of its kind, or the default one. `target` is the part of the backend that it
+    /// goes to, a host, a zone, the API server, as log lines and spans name it.
+    ///
+    /// The future is the client's request, from sending it to having read the answer to its end. It is polled here and
+    /// nowhere else, and dropped when the budget is used up or the caller goes away.
     ///
     /// # Errors
     /// [`CallError::Overlong`] when the budget is used up, otherwise the client's own error.
@@ -79,7 +128,7 @@ impl Seam {
         self.call_within(kind.budget.unwrap_or(self.budget), kind, target, future).await
     }
 
-    /// Makes one backend call with a budget of its own.
+    /// Makes one backend call with a budget of its own: a check's, which is what its deadline leaves.
     ///
     /// # Errors
     /// As for [`Seam::call`].
@@ -96,8 +145,11 @@ impl Seam {
         result
     }
 
-    /// Makes one backend call that blocks a thread. Dropping the future leaves the closure to its end; what it
-    /// does until then is still this call's.
+    /// Makes one backend call that blocks a thread, of a C library say. One closure is one call, though it may be several
+    /// on the wire. Dropping the future leaves the closure to its end; what it does until then is still this call's.
+    ///
+    /// # Panics
+    /// When the closure panicked.
     ///
     /// # Errors
     /// As for [`Seam::call`].
@@ -135,6 +187,9 @@ impl Seam {
     ///
     /// # Errors
     /// [`Overlong`] when the budget is used up: a file on a disk that hangs.
+    ///
+    /// # Panics
+    /// When the closure panicked.
     pub async fn local<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -148,7 +203,8 @@ impl Seam {
         self.bounded(self.budget, done).await
     }
 
-    /// Starts a task that belongs to the running operation. Dropping the answer does not end it.
+    /// Starts a task that belongs to the running operation. Dropping the answer does not end it, so it must change nothing
+    /// on the backend once its operation is gone (`runtime.no-work-after-drop`). The answer is `None` when it panicked.
     pub fn spawn<T: Send + 'static>(
         &self,
         future: impl Future<Output = T> + Send + 'static,
@@ -170,15 +226,15 @@ impl Seam {
         }
     }
 
-    /// A poll or back-off pause.
+    /// A pause between two polls, or a back-off. What it waits for is a [`BoundedWait`](crate::BoundedWait) of the profile.
     pub async fn pause(&self, how_long: Duration) {
         self.context.clock.sleep(how_long, Wait::Idle).await;
     }
 
-    /// Runs a whole operation, or a part of it, within a budget.
+    /// Runs a whole operation, or a part of it, within a budget: every wait inside ends with it (`create.bounded`).
     ///
     /// # Errors
-    /// [`Overlong`] when the budget is used up; the future is then dropped.
+    /// [`Overlong`] when the budget is used up; the future is then dropped. It is Transient.
     pub async fn bounded<T>(&self, budget: Duration, future: impl Future<Output = T>) -> Result<T, Overlong> {
         let mut guard = self.context.clock.sleep(budget, Wait::Guard);
         let mut future = pin!(future);
@@ -199,13 +255,14 @@ impl fmt::Debug for Seam {
     }
 }
 
-/// A budget was used up.
+/// A budget was used up: the one that is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not done within {0:?}")]
 pub struct Overlong(pub Duration);
 
 impl<E: BackendError> CallError<E> {
-    /// The error as a scrubbed cause: whole for calls without a payload, code and reason alone for calls with one.
+    /// The error as a scrubbed cause for [`Error::caused_by`](crate::Error::caused_by): whole for calls without a payload,
+    /// [`BackendError::code`] alone for calls with one (`errors.hides-secrets`, `errors.source-chain`).
     pub fn scrubbed(&self, kind: CallKind, scrubber: &Scrubber) -> Scrubbed {
         match self {
             Self::Overlong(_) => Scrubbed::text(self.to_string()),
