@@ -70,6 +70,11 @@ const OTHERS: u64 = 1_000_000_000;
 const NO_TIME: &str = "the day before yesterday";
 
 /// The hand of others on a store. What a store's [`Ways`](super::store::Ways) leave out is [`Unable`].
+///
+/// Some powers it has over any store, and a backend takes away what it has not, by overriding the method with
+/// [`Unable`]: pages ([`Hand::set_page_size`]), several addresses of one instance ([`Hand::set_addresses`]).
+///
+/// A state that somebody set counts as up, so that the instance's addresses show.
 #[derive(Clone, Debug)]
 pub struct StoreHand<I, P = ()> {
     store: Shared<I, P>,

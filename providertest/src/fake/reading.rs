@@ -1,4 +1,4 @@
-//! What the wire records of a request, whatever it came over.
+//! What the wire records of a request, whatever it came over, and how a fake refuses one.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,14 @@ use provider_api::{CallId, Catalogue, Class, NativeError};
 
 use crate::{harness::UNKNOWN_ERROR, wire::Incoming};
 
-/// What the wire records of a request.
+/// What the wire records of a request: by it faults find their call, and reports tell of it.
+///
+/// ```
+/// use providertest::fake::Reading;
+/// // PUT /zones/eu-1/machines/proxy-…, with user data in its body.
+/// let reading = Reading::new("insert", "eu-1").about("proxy-n23clsx2v655dcxk").mutates().with_payload();
+/// # let _ = reading;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     kind: Cow<'static, str>,
@@ -31,13 +38,14 @@ impl Reading {
         }
     }
 
-    /// About an instance, a volume, a task.
+    /// About an instance, a volume, a task: its name, for reports.
     #[must_use]
     pub fn about(self, subject: impl Into<String>) -> Self {
         Self { subject: subject.into(), ..self }
     }
 
-    /// It changes something.
+    /// It changes something, so sweeps let it take effect never, at once or late; operations that only read may send none
+    /// such.
     #[must_use]
     pub fn mutates(self) -> Self {
         Self { mutates: true, ..self }
@@ -68,7 +76,10 @@ impl Reading {
     }
 }
 
-/// The fake refuses, with the error of that id in its catalogue.
+/// The fake refuses, with the error of that id in its catalogue. A store's [`Refusal`](crate::fake::store::Refusal) becomes
+/// one by `?`, where the catalogue has an error of its id.
+///
+/// An id that the catalogue lacks is a mistake of the fake's, and a panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused(pub &'static str);
 

@@ -70,12 +70,12 @@ impl Serving {
         Ok(Self { on, address, hold, task })
     }
 
-    /// The address, unless it is a unix socket.
+    /// The address, with the port that was free; `None` for a unix socket.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// The path, if it is a unix socket.
+    /// The path of a unix socket; `None` for anything else.
     pub fn path(&self) -> Option<&Path> {
         match &self.on {
             On::Unix(path) => Some(path),

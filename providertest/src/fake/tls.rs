@@ -69,7 +69,7 @@ impl Tls {
         Ok(Self(Arc::new(Authority { ca_pem: issuer.pem(), issuer, names, shown })))
     }
 
-    /// The certificate of the authority, which clients are to trust.
+    /// The certificate of the authority in PEM, which clients are to trust.
     pub fn ca_pem(&self) -> &str {
         &self.0.ca_pem
     }

@@ -55,7 +55,7 @@ impl Default for Trial {
 }
 
 impl Trial {
-    /// A fresh case.
+    /// A fresh case, at the start of its clock.
     pub fn new() -> Self {
         Self::default()
     }
@@ -107,7 +107,7 @@ impl Trial {
         }
     }
 
-    /// Lets time pass.
+    /// Lets time pass between operations.
     pub fn pass(&self, how_long: Duration) {
         self.case.wire.ledger().pass(how_long);
     }

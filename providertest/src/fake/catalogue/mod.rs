@@ -44,11 +44,30 @@
 //! assert_eq!(catalogue::worded(gone, &[("name", "a")]), "there is no machine a");
 //! ```
 //!
-//! A text is a mapping. `errors` is the table, in the order of the catalogue; each error has `id`, `on`, `class` and
-//! `source`, and may have `shows` (answer, task, stream), `status`, `code`, `fields`, `text` and `toleratedBy`, as
-//! [`NativeError`] describes them. Beside it may stand `source`, for errors that name none; `sets`, named lists of
-//! kinds that an `on` may name in place of its kinds; and `placeholders`, the names that texts may have in braces
-//! beside those of the error's own fields.
+//! A text is a mapping:
+//!
+//! | key | holds |
+//! |---|---|
+//! | `errors` | the table, in the order of the catalogue; it must be there |
+//! | `source` | where the errors were seen that name no source of their own |
+//! | `sets` | lists of kinds by name, which an `on` may name in the place of kinds |
+//! | `placeholders` | the names that texts may have in braces, beside those of the error's own fields |
+//!
+//! Each error of the table is a mapping too. The first four must be there, `source` unless the text has one; what they mean
+//! [`NativeError`] says.
+//!
+//! | key | holds |
+//! |---|---|
+//! | `id` | its name, once in all texts |
+//! | `on` | a list of kinds of calls, or of sets |
+//! | `class` | `NotFound`, `QuotaExceeded`, `Transient` or `Permanent` |
+//! | `source` | where it was seen |
+//! | `status` | a number |
+//! | `code` | text |
+//! | `text` | the backend's words, with `{name}` for what is filled in |
+//! | `fields` | text by name: numbers in quotes; `retry-after` in whole seconds |
+//! | `shows` | `answer`, which is the default, `task` or `stream` |
+//! | `toleratedBy` | a list of `create`, `get`, `delete`, `list`, `leftovers`, `check` |
 
 mod read;
 #[cfg(test)]
@@ -113,7 +132,7 @@ pub fn worded(error: &NativeError, with: &[(&str, &str)]) -> String {
 pub struct CatalogueReport(Vec<(String, Problem)>);
 
 impl CatalogueReport {
-    /// The problems, each with the name of its text.
+    /// The problems, each with the name of its text, and in it the path and the line.
     pub fn problems(&self) -> &[(String, Problem)] {
         &self.0
     }

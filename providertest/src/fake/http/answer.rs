@@ -34,18 +34,18 @@ impl fmt::Debug for Body {
     }
 }
 
-/// An answer in JSON.
+/// An answer in JSON, with that status.
 ///
 /// # Panics
-/// When the status is none.
+/// When the number is no HTTP status.
 pub fn json(status: u16, value: &Value) -> Answer {
     answer(status, "application/json", value.to_string())
 }
 
-/// An answer in plain text.
+/// An answer in plain text, with that status: how things between client and backend often answer.
 ///
 /// # Panics
-/// When the status is none.
+/// When the number is no HTTP status.
 pub fn text(status: u16, text: impl Into<String>) -> Answer {
     answer(status, "text/plain; charset=utf-8", text.into())
 }

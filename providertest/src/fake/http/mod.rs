@@ -97,14 +97,16 @@ pub trait Fake: Send + Sync + 'static {
     /// The id of a catalogued error, which [`Fake::native`] then words.
     fn answer(&self, request: &Request) -> Result<Answer, Refused>;
 
-    /// How an error of the catalogue looks: status, headers, body. Where it shows in a task
-    /// ([`Shows::Task`](provider_api::Shows::Task)), the answer is that of an accepted call, whose task fails.
+    /// How an error of the catalogue looks: status, headers, body. A field `retry-after` of it, in seconds, goes where the
+    /// backend says how long to wait. Where the error shows in a task ([`Shows::Task`](provider_api::Shows::Task)), the answer
+    /// is that of an accepted call, whose task fails: [`Store::fail_at_once`](crate::fake::store::Store::fail_at_once).
     ///
     /// It is also asked for [`UNKNOWN_ERROR`](crate::harness::UNKNOWN_ERROR), with a status, a code and a text that
     /// nobody has heard of.
     fn native(&self, request: &Request, error: &NativeError) -> Answer;
 
-    /// Whether refusals quote what they were sent now; `Hand::quote_payloads` switches it.
+    /// Whether refusals quote what they were sent now; `Hand::quote_payloads` switches it, so a fake on a store answers
+    /// [`Store::quotes`](crate::fake::store::Store).
     fn quotes(&self) -> bool {
         false
     }

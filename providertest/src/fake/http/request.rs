@@ -43,7 +43,7 @@ impl Request {
         (self.method.as_str(), self.segments.iter().map(String::as_str).collect())
     }
 
-    /// The method.
+    /// The method, as [`Request::route`] has it as text.
     pub fn method(&self) -> &Method {
         &self.method
     }
@@ -63,18 +63,18 @@ impl Request {
         &self.headers
     }
 
-    /// A header that is text.
+    /// The first header of that name, in any case, if it is text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The bearer token.
+    /// The token of an `Authorization: Bearer` header.
     pub fn bearer(&self) -> Option<&str> {
         let (scheme, token) = self.header("authorization")?.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     }
 
-    /// The body.
+    /// The body, whole.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
@@ -84,12 +84,12 @@ impl Request {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// A field of a body in form encoding.
+    /// The first field of that name in a body in form encoding.
     pub fn form(&self, name: &str) -> Option<String> {
         form_urlencoded::parse(&self.body).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
-    /// The seam's call that sent it.
+    /// The seam's call that sent it, by the header [`CallId::HEADER`]; `None` where the client does not say.
     pub fn call(&self) -> Option<CallId> {
         self.header(CallId::HEADER)?.parse().ok().map(CallId)
     }

@@ -31,7 +31,8 @@ struct Inner {
 }
 
 impl Server {
-    /// A server that answers for `fake` on the wire of its case, and refuses as the catalogue says.
+    /// A server that answers for `fake` on the wire of its case, and refuses as the catalogue says. A backend with several
+    /// endpoints has a server for each, all on the one wire of the case.
     pub fn new(fake: Arc<dyn Fake>, wire: Wire, catalogue: Catalogue) -> Self {
         Self(Arc::new(Inner { fake, wire, catalogue, limit: LIMIT, blocking: false }))
     }

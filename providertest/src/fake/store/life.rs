@@ -1,4 +1,4 @@
-//! The life of an instance: made, started, removed, gone.
+//! The life of an instance: made, configured, started, stopped, removed, gone.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::{New, Parts, Record, Refusal, Store, tasks::MAKE};
 pub struct Made {
     /// The life of what is made.
     pub incarnation: u64,
-    /// The task that makes it, where making one is a task.
+    /// The number of the task that makes it, where making one is a task ([`Ways::tasks`](super::Ways::tasks)).
     pub task: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
         }
     }
 
-    /// Begins to make an instance, or a placeholder.
+    /// Begins to make an instance, or a placeholder. It is made after [`Ways::work`](super::Ways::work), and then boots.
     ///
     /// # Errors
     /// AlreadyExists where the key is taken, Invalid where key, name or place make no sense, Quota, and PartsMissing where
@@ -123,7 +123,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
         })
     }
 
-    /// Stops an instance.
+    /// Stops an instance; a state that somebody set is gone.
     ///
     /// # Errors
     /// NotFound, Locked.
@@ -132,8 +132,8 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
         self.change(place, key, |record, _| (record.pinned, record.up_at) = (None, None))
     }
 
-    /// Begins to remove an instance or placeholder, of that life only where one is given. Again while it is going is
-    /// no error and changes nothing.
+    /// Begins to remove an instance or placeholder, of that life only where one is given. It is gone after
+    /// [`Ways::removal`](super::Ways::removal). Again while it is going is no error and changes nothing.
     ///
     /// # Errors
     /// NotFound, Locked; Changed where it is another life.

@@ -1,4 +1,4 @@
-//! How a store looks: single instances, native states, pages, and what an observer sees.
+//! How a store looks at this moment: single instances, native states, pages, and what an observer sees.
 
 use std::net::IpAddr;
 
@@ -22,16 +22,25 @@ pub enum Phase {
     Going,
 }
 
-/// One page of a listing.
+/// One page of a listing, of instances or of anything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
     /// What is on it, in the order of keys.
     pub items: Vec<T>,
-    /// The token of the next one.
+    /// The token of the next one; `None` on the last.
     pub next: Option<String>,
 }
 
-/// One page of `items` in the order of their keys. `from` is the token that the page before gave.
+/// One page of `items` in the order of their keys: for what is no instance, parts say, or for rows that are older than the
+/// store. `from` is the token that the page before gave.
+///
+/// ```
+/// use providertest::fake::store::page;
+/// let first = page(vec!["c", "a", "b"], |row| (*row).to_owned(), None, 2).unwrap();
+/// assert_eq!(first.items, ["a", "b"]);
+/// let last = page(vec!["c", "a", "b"], |row| (*row).to_owned(), first.next.as_deref(), 2).unwrap();
+/// assert_eq!((last.items, last.next), (vec!["c"], None));
+/// ```
 ///
 /// # Errors
 /// BadPage for a token that no page gave.
@@ -53,7 +62,7 @@ pub fn page<T>(
 }
 
 impl<I, P> Store<I, P> {
-    /// An instance or placeholder.
+    /// The instance or placeholder with that key in a place, whatever somebody did to it.
     pub fn find(&self, place: &str, key: &str) -> Option<&Record<I>> {
         self.instances.iter().find(|record| record.place == place && record.key == key)
     }
@@ -72,7 +81,7 @@ impl<I, P> Store<I, P> {
         if record.unreadable { Err(Refusal::Unreadable) } else { Ok(record) }
     }
 
-    /// What the clock says about it.
+    /// What the clock says about it, whatever state somebody set.
     pub fn phase(&self, record: &Record<I>) -> Phase {
         match record.up_at {
             _ if record.gone_at.is_some() => Phase::Going,

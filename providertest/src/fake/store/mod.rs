@@ -6,6 +6,20 @@
 //! somebody else did to an instance: a pinned state, a held removal, an entry that cannot be read. A fake's handlers
 //! call it and word what it refuses. The powers that the kit asks for stand on it too, in [`hand`](crate::fake::hand).
 //!
+//! | the backend | in the store |
+//! |---|---|
+//! | makes instances in tasks, which may fail later | [`Ways::tasks`], [`Store::task`], [`Store::outcome`], [`Store::next_fails`] |
+//! | locks an instance while it is made, or in some states | [`Ways::locks`], [`Ways::locking`], [`Refusal::Locked`] |
+//! | shows a deletion that is in progress | [`States::going`], [`Record::gone_at`] |
+//! | addresses instances by numbers | [`Ways::numbered`], [`Ways::wide_keys`], [`Store::count`] |
+//! | serves lists in pages | [`Store::list`], [`page`], [`Store::page_size`] |
+//! | keeps disks beside instances | [`Ways::parts`], [`Store::put_part`], [`Store::remove_part`] |
+//! | binds a deletion to one life | [`Record::incarnation`], the last argument of [`Store::remove`] |
+//!
+//! A list shows what stands now. A backend whose list is behind keeps the rows that it last showed, and reads them anew when
+//! they are as old as they may be; the author's guide has an example. Nor does a store limit the rate of calls: the sweeps
+//! put a rate limit of the catalogue on any call.
+//!
 //! ```
 //! use std::{sync::Arc, time::Duration};
 //!
@@ -63,13 +77,13 @@ pub use self::{
 
 /// Everything that a backend holds, as it is at one moment. A fake shares it by [`Shared`].
 pub struct Store<I, P = ()> {
-    /// How the backend behaves.
+    /// How the backend behaves by itself: what takes how long, what is locked, what states are called.
     pub ways: Ways,
-    /// Its places, in order.
+    /// Its places in order, zones or hosts, by the names that `Backend::targets` gives.
     pub places: Vec<String>,
     /// Instances and placeholders, in the order in which they were made.
     pub instances: Vec<Record<I>>,
-    /// Secondary resources.
+    /// Secondary resources, in the order in which they were made.
     pub parts: Vec<Part<P>>,
     /// Things that many share, by name: base images. They stand in the first place.
     pub shared: BTreeSet<String>,
@@ -77,11 +91,11 @@ pub struct Store<I, P = ()> {
     pub tasks: Vec<Task>,
     /// How many instances and placeholders there may be.
     pub quota: Option<usize>,
-    /// How many rows a page has.
+    /// How many rows a page has: 100, until somebody says otherwise.
     pub page_size: usize,
     /// Whether refusals quote what they were sent; a fake asks for it in `Fake::quotes`.
     pub quotes: bool,
-    /// The token that is accepted.
+    /// The token that is accepted now; a rotation changes it.
     pub token: Vec<u8>,
     /// Whether no token is accepted for now.
     pub spoiled: bool,
@@ -100,7 +114,13 @@ pub struct Store<I, P = ()> {
     watchers: Vec<UnboundedSender<Event>>,
 }
 
-/// Why a store does not do what it is asked. A fake words each as its backend does.
+/// Why a store does not do what it is asked. A fake words each as its backend does: by `?`, as the catalogued error of the
+/// same id, or by matching on it.
+///
+/// ```
+/// use providertest::fake::{Refused, store::Refusal};
+/// assert_eq!(Refused::from(Refusal::AlreadyExists), Refused("already-exists"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{}", self.id())]
 pub enum Refusal {
@@ -166,7 +186,7 @@ impl From<Refusal> for crate::fake::Refused {
 
 /// What any store can do, whatever its author keeps in it.
 impl<I, P> Store<I, P> {
-    /// An empty store with those ways and places.
+    /// An empty store with those ways and places, without a token, quota or shared things.
     pub fn new(ways: Ways, places: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             ways,
@@ -191,24 +211,24 @@ impl<I, P> Store<I, P> {
         }
     }
 
-    /// With a token, without which nothing is answered.
+    /// With a token, without which [`Store::allows`] nothing.
     #[must_use]
     pub fn with_token(self, token: impl Into<Vec<u8>>) -> Self {
         Self { token: token.into(), ..self }
     }
 
-    /// With things that many share.
+    /// With things that many share, by name.
     #[must_use]
     pub fn with_shared(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self { shared: names.into_iter().map(Into::into).collect(), ..self }
     }
 
-    /// The time on the case's clock.
+    /// The time on the case's clock, since the case began.
     pub fn now(&self) -> Duration {
         self.now
     }
 
-    /// The time of day.
+    /// The time of day on the case's clock, for creation times.
     pub fn stamp(&self) -> Timestamp {
         self.stamp
     }
@@ -219,7 +239,7 @@ impl<I, P> Store<I, P> {
         self.counter
     }
 
-    /// Whether that token may do what takes that right.
+    /// Whether that token may do what takes that right. A handler asks before it does anything.
     ///
     /// # Errors
     /// Unauthorized when the token is another; Forbidden when the right was taken away.
@@ -247,7 +267,7 @@ impl<I, P> Store<I, P> {
         self.watchers.clear();
     }
 
-    /// Tells those who watch.
+    /// Tells those who watch that something changed about an instance. What changes by the clock alone tells nobody.
     pub fn tell(&mut self, record: &Record<I>) {
         let event = Event {
             place: record.place.clone(),

@@ -3,7 +3,8 @@
 use super::{NewPart, Part, Parts, Record, Refusal, Store};
 
 impl<I: Clone, P: Clone + Default> Store<I, P> {
-    /// Makes a part, or makes it anew; one that is in use stays as it is.
+    /// Makes a part, or makes it anew over an unused one of that name; one that is in use stays as it is. The answer is its
+    /// life.
     ///
     /// # Errors
     /// Invalid without a name or in an unknown place; InUse.
@@ -68,7 +69,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
 }
 
 impl<I, P> Store<I, P> {
-    /// A part.
+    /// The part of that name in a place, if there is one.
     pub fn part(&self, place: &str, name: &str) -> Option<&Part<P>> {
         self.parts.iter().find(|part| part.place == place && part.name == name)
     }

@@ -19,11 +19,11 @@ pub struct Record<I> {
     pub place: String,
     /// What tells it from others in its place: its name, or a number.
     pub key: String,
-    /// Its name.
+    /// What the backend shows as its name; the key too, where names are keys.
     pub name: String,
     /// Which life of the key this is. No two records of a store have the same.
     pub incarnation: u64,
-    /// Labels, or metadata.
+    /// Its labels, or its metadata, under the keys of [`provider_api::mark`]: a fake spells them as its backend does.
     pub marks: Marks,
     /// When it was made, as the backend wrote it down; not always readable.
     pub created: String,
@@ -47,7 +47,7 @@ pub struct Record<I> {
     pub parts: Vec<String>,
     /// The names of the shared things that it needs: a base image.
     pub shared: Vec<String>,
-    /// What has reached it.
+    /// What has reached it: user data, port, networks. User data on a part counts without being here.
     pub delivered: Delivered,
     /// What else the backend keeps of it.
     pub own: I,
@@ -56,11 +56,12 @@ pub struct Record<I> {
 /// What an instance or placeholder is made from.
 #[derive(Clone, Default)]
 pub struct New<I> {
-    /// Its key.
+    /// What tells it from others in its place: its name, or a number, from [`Store::count`](super::Store::count)
+    /// where the backend gives it out.
     pub key: String,
-    /// Its name.
+    /// What the backend is to show as its name.
     pub name: String,
-    /// Labels, or metadata.
+    /// Its labels, or its metadata, under the keys of [`provider_api::mark`].
     pub marks: Marks,
     /// Whether it becomes a placeholder.
     pub bare: bool,
@@ -68,7 +69,7 @@ pub struct New<I> {
     pub parts: Vec<String>,
     /// The names of the shared things that it needs.
     pub shared: Vec<String>,
-    /// What reaches it.
+    /// What reaches it: user data, port, networks, as far as the request said so.
     pub delivered: Delivered,
     /// What else the backend keeps of it.
     pub own: I,
@@ -77,13 +78,13 @@ pub struct New<I> {
 /// A secondary resource: a disk, a seed, a firewall rule of one instance.
 #[derive(Clone)]
 pub struct Part<P> {
-    /// Where it stands.
+    /// The place that it stands in; a part is used in its own place only.
     pub place: String,
-    /// Its name.
+    /// What tells it from other parts of its place.
     pub name: String,
     /// Which life of the name this is. No two parts or records of a store have the same.
     pub incarnation: u64,
-    /// When it was made.
+    /// When it was made, by the time of day on the case's clock.
     pub created: Timestamp,
     /// The names of the shared things below it: the image that a disk is a copy of.
     pub shared: Vec<String>,
@@ -96,11 +97,11 @@ pub struct Part<P> {
 /// What a part is made from.
 #[derive(Clone, Default)]
 pub struct NewPart<P> {
-    /// Its name.
+    /// What tells it from other parts of its place: where it can carry no text, its mark.
     pub name: String,
     /// The names of the shared things below it.
     pub shared: Vec<String>,
-    /// User data on it.
+    /// User data on it, for a seed: it counts as delivered to the instance that uses the part.
     pub payload: Option<Secret>,
     /// What else the backend keeps of it.
     pub own: P,
@@ -120,12 +121,12 @@ pub enum Source {
 /// Something changed about an instance or placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its place.
+    /// The place of the instance.
     pub place: String,
-    /// Its key.
+    /// The key of the instance.
     pub key: String,
-    /// Its name.
+    /// The name of the instance.
     pub name: String,
-    /// Its marks.
+    /// The marks of the instance, by which a watch filters.
     pub marks: Marks,
 }

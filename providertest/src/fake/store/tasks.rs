@@ -1,17 +1,34 @@
-//! Tasks: what an accepted call began and the clock brings to its end.
+//! Tasks: what an accepted call began and the clock brings to its end. Those that make instances the store begins by itself,
+//! where the backend has tasks; others are the fake's own.
 
 use std::time::Duration;
 
 use super::{Marks, Record, Refusal, Store};
 
-/// A task.
+/// A task. It stays to be read after its end; how it goes, [`Store::outcome`] says.
+///
+/// ```
+/// use std::time::Duration;
+/// use providertest::fake::{store::{New, Outcome, Shared, Store, Ways}, trial::Trial};
+///
+/// let trial = Trial::new();
+/// let ways = Ways { tasks: true, work: Duration::from_secs(4), ..Ways::default() };
+/// let store: Shared<()> = Shared::new(Store::new(ways, ["north"]), trial.case().clock.clone());
+/// let new = New { key: "a".into(), name: "a".into(), ..New::default() };
+/// let made = store.open().make("north", new).unwrap();
+/// let id = made.task.unwrap();
+/// let ended = |store: &Store<()>| store.outcome(store.task(id).unwrap()) == Outcome::Done;
+/// assert!(!ended(&store.open()));
+/// trial.pass(Duration::from_secs(4));
+/// assert!(ended(&store.open()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Its id; later tasks have higher ones.
     pub id: u64,
     /// What it does, as the fake calls it; `make` for those that a store begins by itself.
     pub kind: &'static str,
-    /// Where it runs.
+    /// The place that it runs in.
     pub place: String,
     /// The name of the instance that it is about.
     pub name: String,
@@ -19,7 +36,7 @@ pub struct Task {
     pub marks: Marks,
     /// The life that it is about; 0 for one that never began.
     pub incarnation: u64,
-    /// When it is over.
+    /// When it is over, on the case's clock.
     pub due: Duration,
     /// How it fails, if it does.
     pub failure: Option<Failure>,
@@ -34,7 +51,7 @@ pub struct Failure {
     pub text: Option<String>,
 }
 
-/// How a task goes.
+/// How a task goes at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'t> {
     /// It is at work.
@@ -49,7 +66,8 @@ pub enum Outcome<'t> {
 pub(super) const MAKE: &str = "make";
 
 impl<I, P> Store<I, P> {
-    /// Begins a task of the fake's own about an instance, which is over at `due`.
+    /// Begins a task of the fake's own about an instance, which is over at `due` on the case's clock. What it does to the
+    /// instance is the fake's to do.
     pub fn begin_task(&mut self, kind: &'static str, record: &Record<I>, due: Duration) -> u64 {
         let id = self.count();
         self.tasks.push(Task {
@@ -95,7 +113,7 @@ impl<I, P> Store<I, P> {
         id
     }
 
-    /// A task.
+    /// The task with that number, whether or not it is over.
     ///
     /// # Errors
     /// TaskNotFound where there is none.
@@ -108,7 +126,7 @@ impl<I, P> Store<I, P> {
         self.tasks.iter().filter(move |task| task.name == name)
     }
 
-    /// How a task goes.
+    /// How a task goes at this moment.
     pub fn outcome<'t>(&self, task: &'t Task) -> Outcome<'t> {
         match &task.failure {
             _ if self.now < task.due => Outcome::Running,

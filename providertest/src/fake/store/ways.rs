@@ -27,29 +27,31 @@ use super::Source;
 pub struct Ways {
     /// How long what was accepted takes until an instance is made.
     pub work: Duration,
-    /// How long it boots.
+    /// How long it boots then, or once it is started.
     pub boot: Duration,
-    /// How long a removal takes.
+    /// How long a removal takes; at once when it is zero.
     pub removal: Duration,
-    /// Whether making an instance is a task that can be asked for.
+    /// Whether making an instance is a task that can be asked for, and may be made to fail.
     pub tasks: bool,
-    /// Whether an instance is locked while it is made.
+    /// Whether an instance is locked while it is made, for as long as `work`.
     pub locks: bool,
-    /// The native states in which somebody else's work locks an instance.
+    /// The native states in which somebody else's work locks an instance: `backup`.
     pub locking: &'static [&'static str],
-    /// What becomes of parts.
+    /// What becomes of the parts of an instance.
     pub parts: Parts,
-    /// Whether keys are numbers that the caller allocates, not names.
+    /// Whether keys are numbers, not names: what others plant then gets numbers. Which number a made instance has, its
+    /// handler says in [`New::key`](super::New::key).
     pub numbered: bool,
     /// Whether a key is one of the whole backend, not of its place.
     pub wide_keys: bool,
     /// Whether instances move between places.
     pub moves: bool,
-    /// The rights that a token can hold.
+    /// The rights that a token can hold, as the backend names them; the check names the one that is missing.
     pub rights: &'static [&'static str],
     /// What its native states are called.
     pub states: States,
-    /// The addresses of the instance with that number in the place with that index.
+    /// The addresses of the instance with that number in the place with that index, the most trusted first. They show once
+    /// it is up. [`leases`] is the default.
     pub addresses: fn(place: usize, number: u16) -> Vec<(Source, IpAddr)>,
 }
 
@@ -67,17 +69,17 @@ pub enum Parts {
 /// What native states are called, by what the clock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct States {
-    /// A placeholder.
+    /// It is a placeholder.
     pub bare: &'static str,
-    /// It is being made.
+    /// It is being made, for as long as `Ways::work`.
     pub making: &'static str,
-    /// It boots.
+    /// It boots, for as long as `Ways::boot`.
     pub booting: &'static str,
-    /// It is up.
+    /// It is up, and its addresses show.
     pub up: &'static str,
     /// It is made and was not started.
     pub stopped: &'static str,
-    /// Its removal has begun, where that shows as a state.
+    /// Its removal has begun, where that shows as a state; it is no row of the profile's table.
     pub going: Option<&'static str>,
 }
 
