@@ -96,7 +96,7 @@ impl CredentialFile {
         Self(path.into())
     }
 
-    /// Where it is.
+    /// The path of the file, for messages.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -233,7 +233,7 @@ pub struct Leftover {
 /// Every leftover of this installation in the part of the scope that could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeftoverListing {
-    /// The leftovers.
+    /// The leftovers, each once.
     pub items: Vec<Leftover>,
     /// What could not be read.
     pub unreachable: Vec<Unreachable>,

@@ -102,9 +102,9 @@ impl Identity {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// The owner's UID.
+    /// The owner's UID, to which the instance's name belongs.
     pub uid: Uid,
-    /// Whose installation made it.
+    /// The installation that made it.
     pub installation: InstallationId,
     /// When it was made, where the backend does not keep that itself; unreadable is `None`
     /// (`get.unreadable-created-at-is-none`).

@@ -46,7 +46,7 @@ pub struct ProviderType {
     pub name: &'static str,
     /// Its profile, before an entry's budgets take the place of its own.
     pub profile: fn() -> Profile,
-    /// Its constructor.
+    /// What makes one from an entry.
     pub build: Build,
 }
 
@@ -114,7 +114,7 @@ impl fmt::Debug for ProviderType {
 #[derive(Clone, Debug, Default)]
 pub struct Registry(Vec<ProviderType>);
 
-/// One configured provider.
+/// One configured provider, as an entry of the file made it.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The fields that every type has: who may use it, limits, budgets.

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes the bytes.
+    /// Takes the bytes over; what they were copied from is not wiped.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }
@@ -34,7 +34,7 @@ impl Secret {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// How many bytes there are.
+    /// How many bytes there are, which may be shown.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -17,7 +17,7 @@ use provider_api::{OperationId, within_operation};
 
 use crate::ledger::{Ledger, Next};
 
-/// How an operation ended.
+/// How an operation that was driven ended.
 #[derive(Debug)]
 pub enum Ended<T> {
     /// With its result.

@@ -20,7 +20,7 @@ pub struct Call {
     pub nth: u32,
     /// The seam's call that made it, with the seam's name for it.
     pub seam: Option<(CallId, &'static str)>,
-    /// Whether it changes something.
+    /// Whether it changes something on the backend.
     pub mutates: bool,
     /// The fault that hit it.
     pub fault: Option<Fault>,
@@ -49,7 +49,7 @@ pub enum Effect {
     AfterNextOperation,
 }
 
-/// What the caller hears.
+/// What the caller of a call hears.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -75,16 +75,16 @@ pub enum CallerThen {
     Restarts,
 }
 
-/// One fault.
+/// One fault: what becomes of one call, of its effect, its answer and its caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fault {
-    /// Which call it hits.
+    /// Which call it hits, of which operation.
     pub at: Match,
-    /// When that call takes effect.
+    /// When that call takes effect on the backend, if it does.
     pub effect: Effect,
-    /// What its caller hears.
+    /// What its caller hears, if it waits.
     pub answer: Answer,
-    /// What becomes of its caller.
+    /// What becomes of its caller while the call is held.
     pub caller: CallerThen,
     /// Whether later calls of that kind in the same operation are hit too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -133,9 +133,9 @@ pub enum Then {
 /// A plan: it is the line that replays a case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FaultPlan {
-    /// The faults.
+    /// The faults, each with the call that it waits for.
     pub faults: Vec<Fault>,
-    /// What follows.
+    /// What is done afterwards, to see what they have left.
     pub then: Then,
     /// Anything else that tells the plan's case from others: the partial state that a delete starts from.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -22,7 +22,7 @@ use provider_api::{CallEnd, CallId, CallKind, OperationId, TaskId, TrackedWait, 
 #[derive(Clone, Default)]
 pub struct Ledger(Arc<Mutex<State>>);
 
-/// A live seam call.
+/// A call of the seam, as the ledger knows it by its id.
 #[derive(Clone, Debug)]
 pub struct SeamCall {
     /// The operation that makes it.

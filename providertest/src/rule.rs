@@ -89,7 +89,7 @@ pub enum Applies {
     Absent,
 }
 
-/// Why a check stopped.
+/// Why a check stopped before its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The provider broke the rule.
@@ -100,7 +100,7 @@ pub enum Stop {
     Error(String),
 }
 
-/// How a check went.
+/// How a check went: what it found, or why it stopped.
 pub type Checked<T = ()> = Result<T, Stop>;
 
 impl From<Unable> for Stop {
@@ -173,15 +173,15 @@ pub enum Check {
 pub struct Rule {
     /// Its id: `create.idempotent`. Never re-used.
     pub id: &'static str,
-    /// How binding it is.
+    /// How binding the rule is.
     pub level: Level,
     /// What it says, in one sentence.
     pub says: &'static str,
-    /// Who depends on it.
+    /// Which caller depends on the rule, and is hurt when it is broken.
     pub caller: Caller,
     /// Whether its subject exists for a profile.
     pub applies: fn(&Profile) -> Applies,
-    /// How it is checked.
+    /// How the rule is checked where its subject exists.
     pub check: Check,
     /// How it is shown that what is declared absent is absent.
     pub absent: Option<RunFn>,
@@ -199,7 +199,7 @@ impl Rule {
         self.id.split('.').next().unwrap_or(self.id)
     }
 
-    /// How much it costs.
+    /// How much it costs to check, by the kind of its check.
     pub fn cost(&self) -> Cost {
         match self.check {
             Check::Case(_) | Check::Decorated(_) | Check::ByType(_) => Cost::Fast,

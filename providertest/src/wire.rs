@@ -29,7 +29,7 @@ pub struct Incoming {
     pub target: String,
     /// What the request is about.
     pub subject: String,
-    /// Whether it changes something.
+    /// Whether it changes something on the backend.
     pub mutates: bool,
     /// Whether its client blocks a thread.
     pub blocking: bool,

@@ -45,14 +45,14 @@ pub struct Tweaks {
     pub shape: Vec<Shape>,
     /// Further common fields of its entry, as the config spells them.
     pub common: Map<String, Value>,
-    /// The installations it adopts.
+    /// The installations that the provider is to adopt.
     pub adopt: Vec<InstallationId>,
     /// Another installation than the case's own.
     pub installation: Option<InstallationId>,
 }
 
 impl Tweaks {
-    /// One common field.
+    /// With one more common field.
     pub fn common(key: &str, value: impl Into<Value>) -> Self {
         Self { common: Map::from_iter([(key.to_owned(), value.into())]), ..Self::default() }
     }
@@ -133,7 +133,7 @@ impl World {
         &self.setup.profile
     }
 
-    /// The setup.
+    /// The setup that the case runs on.
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
@@ -143,12 +143,12 @@ impl World {
         &self.built
     }
 
-    /// The provider.
+    /// The provider as it was last built, bare unless the rule is about the decorated one.
     pub fn provider(&self) -> &Arc<dyn Provider> {
         &self.built.provider
     }
 
-    /// The backend.
+    /// The backend of the case.
     pub fn backend(&self) -> &dyn Backend {
         &*self.backend
     }
@@ -158,22 +158,22 @@ impl World {
         Noted::new(self)
     }
 
-    /// The wire.
+    /// The wire of the case; on a real backend nothing passes it.
     pub fn wire(&self) -> &Wire {
         &self.case.wire
     }
 
-    /// The case.
+    /// What the backend was made from: clock, wire, seed, tag, folder.
     pub fn case(&self) -> &Case {
         &self.case
     }
 
-    /// The provider's surroundings.
+    /// The surroundings that the provider was built in.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// Where counts go.
+    /// Where the provider's operations and calls are counted.
     pub fn metrics(&self) -> &Metrics {
         &self.context.metrics
     }
@@ -472,7 +472,7 @@ impl World {
 
     // --- waiting
 
-    /// Lets time pass.
+    /// Lets time pass: on a fake by its clock alone, on a real backend for real.
     pub async fn pass(&self, how_long: Duration) {
         match self.kind {
             BackendKind::Fake => self.wire().ledger().pass(how_long),
@@ -568,12 +568,12 @@ impl World {
 
     // --- faults and evidence
 
-    /// Arms faults.
+    /// Arms faults on the wire; each waits for its call.
     pub fn arm(&self, faults: impl IntoIterator<Item = Fault>) {
         self.wire().arm(faults);
     }
 
-    /// Every call so far.
+    /// Every call on the wire so far, in the order of arrival.
     pub fn calls(&self) -> Vec<Call> {
         self.wire().calls()
     }

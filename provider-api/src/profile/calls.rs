@@ -30,7 +30,7 @@ pub struct CallKind {
 }
 
 impl CallKind {
-    /// A call that reads.
+    /// A call that reads, and changes nothing.
     pub const fn read(name: &'static str) -> Self {
         Self { name, mutates: false, payload: false, budget: None }
     }
@@ -141,7 +141,7 @@ impl fmt::Display for Shown {
 pub struct CallBudget {
     /// For a create from nothing.
     pub create: u32,
-    /// For a get.
+    /// For a get, of what stands and of what is gone.
     pub get: u32,
     /// For a delete of a running instance.
     pub delete: u32,

@@ -22,7 +22,7 @@ const THINGS: usize = 16;
 /// Where the texts of a red rule begin.
 const INDENT: usize = 12;
 
-/// The report as text.
+/// The report as text for a terminal, with colours or without.
 pub fn render(report: &Report, colour: bool) -> String {
     let mut page = Page { out: String::new(), paint: Paint(colour) };
     page.heading(report);

@@ -27,30 +27,30 @@ pub const CONTRACT: &str = "1.0";
 /// Why a rule is blocked that a run did not come to, since it ended at the first red one.
 pub const NOT_RUN: &str = "it was not run";
 
-/// A whole run.
+/// A whole run: what `--json` writes, field for field, and every other report is made from.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// [`SCHEMA`].
+    /// The number of the schema, [`SCHEMA`].
     pub schema: u32,
-    /// [`CONTRACT`].
+    /// The version of the contract, [`CONTRACT`].
     pub contract: &'static str,
-    /// The kit's version.
+    /// The version of this crate.
     pub kit: &'static str,
-    /// The provider's name.
+    /// The provider, as its harness names it.
     pub provider: String,
-    /// The provider crate's version.
+    /// The version of the provider, as its harness says it.
     pub provider_version: String,
-    /// `fake` or `real`.
+    /// What it ran against: `fake` or `real`.
     pub backend: BackendKind,
     /// The backend's version, of the first setup.
     pub backend_version: String,
     /// The seed of the run.
     pub seed: u64,
-    /// Wall time of the whole run.
+    /// Wall time of the whole run, in milliseconds.
     pub millis: u64,
     /// The verdict over all setups.
     pub verdict: Verdict,
-    /// One entry per setup.
+    /// One entry for each setup, in the order of the harness.
     pub setups: Vec<SetupReport>,
 }
 
@@ -89,14 +89,14 @@ pub enum Verdict {
 /// One setup's part of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct SetupReport {
-    /// The setup's name.
+    /// The setup, as the harness names it.
     pub name: String,
-    /// The backend's version there.
+    /// The version of the backend in this setup.
     pub backend_version: String,
     /// The profile's rows, in the order of the contract.
     #[serde(serialize_with = "as_map")]
     pub profile: Vec<(String, String)>,
-    /// The verdict.
+    /// The verdict on this setup alone.
     pub verdict: Verdict,
     /// How many rules have which status.
     pub counts: BTreeMap<Status, usize>,
@@ -104,29 +104,29 @@ pub struct SetupReport {
     pub rules: Vec<RuleReport>,
 }
 
-/// How one rule went.
+/// How one rule went in one setup.
 #[derive(Clone, Debug, Serialize)]
 pub struct RuleReport {
-    /// Its id.
+    /// The id of the rule: `create.idempotent`.
     pub id: &'static str,
-    /// Its level.
+    /// How binding the rule is.
     pub level: Level,
-    /// Who depends on it.
+    /// Which caller depends on the rule.
     pub caller: Caller,
-    /// What it says.
+    /// The rule in one sentence.
     pub says: &'static str,
     /// What goes wrong when it is broken.
     #[serde(skip)]
     pub why: &'static str,
-    /// How it went.
+    /// How it went, of all its cases together: the worst of them.
     pub status: Status,
     /// Why, for everything but a pass.
     pub reason: Option<String>,
-    /// How many cases were run.
+    /// How many cases were run for it.
     pub cases: usize,
-    /// How many backend calls they made.
+    /// How many backend calls its cases made on the wire.
     pub backend_calls: usize,
-    /// Wall time of all its cases.
+    /// Wall time of all its cases together, in milliseconds.
     pub millis: u64,
     /// What a person needs to mend it, for failures and errors.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,12 +152,12 @@ pub struct Evidence {
     pub more: usize,
 }
 
-/// What an operation found.
+/// What stood on the backend when an operation began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Before {
     /// The operation, by the number that the steps give it.
     pub operation: u64,
-    /// What stood on the backend.
+    /// What stood on the backend, a line for each thing.
     pub backend: Vec<String>,
 }
 
@@ -166,14 +166,14 @@ pub struct Before {
 pub struct Step {
     /// Whether it was a call on the wire, or a line of the case's story.
     pub kind: StepKind,
-    /// What happened.
+    /// What happened, in one line.
     pub text: String,
     /// The fault that hit the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
-/// What a step is.
+/// Whether a step is a call or a line of the story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
@@ -268,7 +268,7 @@ impl RuleReport {
         self.id.split('.').next().unwrap_or(self.id)
     }
 
-    /// Where the rule stands in the published contract.
+    /// Where the page on the rule is, from the root of the tree.
     pub fn docs(&self) -> String {
         format!("docs/rules.md#{}", self.id)
     }

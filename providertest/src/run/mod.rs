@@ -37,11 +37,11 @@ pub struct Options {
     pub rules: Vec<&'static Rule>,
     /// Whether these are all the rules there are; only then is there a verdict over the provider.
     pub complete: bool,
-    /// One setup only.
+    /// The one setup to run on; all of them when there is none.
     pub setup: Option<String>,
     /// The seed that everything random is derived from.
     pub seed: u64,
-    /// How many threads.
+    /// How many cases run at once, each on a thread of its own.
     pub jobs: usize,
     /// Whether to start nothing more once a rule has failed.
     pub fail_fast: bool,
@@ -131,7 +131,7 @@ impl Job {
 /// More than there are cases that could run at once keep nobody busy, and use up the machine.
 const MOST_THREADS: usize = 1_024;
 
-/// Runs rules and reports.
+/// Runs rules in every setup, case after case on the threads that the options give, and reports how each went.
 pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progress) -> Report {
     case::hush_panics();
     let started = Instant::now();

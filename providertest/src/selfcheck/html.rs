@@ -19,7 +19,7 @@ thead th{position:sticky;top:0;background:var(--bg);vertical-align:bottom;z-inde
 td{min-width:1.1rem}td.own{background:var(--own)}td.also{background:var(--also)}td.miss{background:var(--bad)}\
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem}dt{font-family:ui-monospace,monospace}dd{margin:0}code{font-family:ui-monospace,monospace}";
 
-/// The page.
+/// The self-check as one HTML page, with its kill matrix.
 pub fn html(check: &SelfCheck) -> String {
     let mut out = String::from("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     let _ =

@@ -41,10 +41,10 @@ const STUCK: Duration = Duration::from_secs(5);
 /// How many rules must catch the control at the least.
 const CONTROL_CATCHES: usize = 20;
 
-/// What the self-check found.
+/// What the self-check found: what `--self-check --json` writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct SelfCheck {
-    /// [`SCHEMA`].
+    /// The number of the schema, [`SCHEMA`].
     pub schema: u32,
     /// The seed of the run.
     pub seed: u64,
@@ -58,7 +58,7 @@ pub struct SelfCheck {
     pub false_alarms: Vec<String>,
     /// The rules without a saboteur.
     pub unguarded: Vec<&'static str>,
-    /// The control.
+    /// How the saboteur fared that does nothing right.
     pub control: Control,
     /// How many profiles the honest provider was judged under.
     pub profiles: usize,
@@ -67,9 +67,9 @@ pub struct SelfCheck {
 /// One saboteur's row of the kill matrix.
 #[derive(Clone, Debug, Serialize)]
 pub struct Caught {
-    /// Its name.
+    /// What the saboteur is called.
     pub name: &'static str,
-    /// What it does.
+    /// What it does wrong, in a few words.
     pub does: &'static str,
     /// The rule that it breaks.
     pub breaks: &'static str,
@@ -79,12 +79,12 @@ pub struct Caught {
     pub seen: Option<String>,
 }
 
-/// The control's row.
+/// How the control fared: a provider that does nothing right, which many rules must catch.
 #[derive(Clone, Debug, Serialize)]
 pub struct Control {
     /// How many rules caught it.
     pub caught_by: usize,
-    /// Whether that is enough.
+    /// Whether so many rules caught it as should.
     pub holds: bool,
 }
 

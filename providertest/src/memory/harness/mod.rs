@@ -20,7 +20,7 @@ use crate::{
     saboteur::Saboteur,
 };
 
-/// Makes clouds in memory.
+/// The harness of the reference: makes clouds in memory, and the provider over them.
 #[derive(Clone)]
 pub struct MemoryHarness {
     setups: Vec<Setup>,
