@@ -173,6 +173,14 @@ impl Ledger {
         sleep.await;
     }
 
+    /// The one call whose closure runs on a thread and is waited for; `None` when there are several, or none.
+    pub fn running(&self) -> Option<CallId> {
+        let state = self.lock();
+        let mut running = state.calls.iter().filter(|(_, live)| live.closure == Closure::Running);
+        let (id, _) = running.next()?;
+        running.next().is_none().then_some(*id)
+    }
+
     /// The call with that id, live or ended.
     pub(crate) fn call(&self, call: CallId) -> Option<SeamCall> {
         let state = self.lock();

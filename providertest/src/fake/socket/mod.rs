@@ -117,6 +117,34 @@ pub trait Fake: Send + Sync + 'static {
     fn overlaps(&self) -> bool {
         false
     }
+
+    /// Takes a message that is no call: a piece of a transfer, a sign of life. What is taken is taken in the order of
+    /// arrival and past the wire, no fault meets it, and these bytes answer it; they may be none.
+    fn aside(&self, session: &mut Self::Session, message: &[u8]) -> Option<Vec<u8>> {
+        let _ = (session, message);
+        None
+    }
+
+    /// How many calls of one connection may be unanswered before the backend reads no further on it. What a client says
+    /// beyond that waits, whatever it is, and the ledger knows it as held.
+    fn at_once(&self) -> usize {
+        usize::MAX
+    }
+
+    /// The answer to a message is said now, if it is not lost on the way; what the backend does with the connection then.
+    fn answered(&self, session: &mut Self::Session, message: &[u8], answer: &[u8]) -> Then {
+        let _ = (session, message, answer);
+        Then::Listens
+    }
+}
+
+/// What a backend does once it has said an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// It listens for more.
+    Listens,
+    /// It closes the connection.
+    HangsUp,
 }
 
 /// The bytes are no message of the protocol.
@@ -132,6 +160,12 @@ impl Push {
     pub fn say(&self, bytes: impl Into<Vec<u8>>) {
         // Whoever has left does not hear it.
         let _ = self.0.unbounded_send(Out::Bytes(bytes.into()));
+    }
+
+    /// Closes the connection, after everything that was said before.
+    pub fn hang_up(&self) {
+        // Whoever has left does not see it.
+        let _ = self.0.unbounded_send(Out::Reset);
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
 
 use futures::future::BoxFuture;
 use provider_api::Catalogue;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Fake, Refused, connection};
 use crate::{
@@ -43,7 +44,8 @@ impl<F: Fake> Server<F> {
         Self { limit: bytes, ..self }
     }
 
-    /// For a client that blocks a thread, and cannot say which call a message belongs to.
+    /// For a client that blocks a thread, and cannot say which call a message belongs to. While one closure runs, messages
+    /// are taken for its call's; while several do, for nobody's, and no fault meets them.
     #[must_use]
     pub fn blocking(self) -> Self {
         Self { blocking: true, ..self }
@@ -61,10 +63,18 @@ impl<F: Fake> Server<F> {
         Serving::open(on, self.wire.ledger().clone(), &[], Arc::new(converse))
     }
 
+    /// Speaks with one client over a stream that somebody else has made: a channel of another protocol, a pair in memory.
+    /// Returns when either of them has hung up.
+    pub async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) {
+        connection::converse(self.clone(), Box::new(stream)).await;
+    }
+
     /// What the wire records of a message, and whether that may be quoted.
     pub(super) fn read(&self, session: &Session<F>, message: &[u8]) -> (Incoming, bool) {
         let reading = self.fake.read(&open(session), message);
-        (reading.incoming(None, self.blocking), reading.payload)
+        // A blocked thread has one call under way, and where it is the only one the message can be no other's.
+        let call = if self.blocking { self.wire.ledger().running() } else { None };
+        (reading.incoming(call, self.blocking), reading.payload)
     }
 
     /// Passes a message through the wire.
@@ -73,13 +83,13 @@ impl<F: Fake> Server<F> {
         session: &Session<F>,
         incoming: Incoming,
         payload: bool,
-        message: Vec<u8>,
+        message: Arc<[u8]>,
     ) -> Reply<Vec<u8>> {
         let of_effect = Sent {
             fake: Arc::clone(&self.fake),
             catalogue: self.catalogue,
             session: Arc::clone(session),
-            message: message.into(),
+            message,
             payload,
         };
         let of_native = of_effect.clone();

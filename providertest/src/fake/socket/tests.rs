@@ -1,4 +1,5 @@
-//! A tiny line protocol: `CALL put TEXT` is kept and answered `CALL ok`, anything else is refused. CALL may be `-`.
+//! A tiny line protocol: `CALL put TEXT` is kept and answered `CALL ok`, anything else is refused. CALL may be `-`. A line
+//! that begins with `!` is no call, and answered by itself; after `CALL put bye` the backend hangs up.
 
 use std::{
     io::ErrorKind,
@@ -30,6 +31,7 @@ struct Lines {
     kept: Mutex<Vec<String>>,
     quotes: bool,
     overlaps: bool,
+    at_once: Option<usize>,
 }
 
 fn words(message: &[u8]) -> (String, String, String) {
@@ -80,6 +82,19 @@ impl Fake for Lines {
 
     fn overlaps(&self) -> bool {
         self.overlaps
+    }
+
+    fn aside(&self, _: &mut usize, message: &[u8]) -> Option<Vec<u8>> {
+        message.starts_with(b"!").then(|| message.to_vec())
+    }
+
+    fn at_once(&self) -> usize {
+        self.at_once.unwrap_or(usize::MAX)
+    }
+
+    fn answered(&self, _: &mut usize, message: &[u8], answer: &[u8]) -> Then {
+        assert!(!answer.is_empty());
+        if words(message).2 == "bye" { Then::HangsUp } else { Then::Listens }
     }
 }
 
@@ -199,6 +214,81 @@ async fn a_message_waits_for_those_before_it_and_is_known_to_be_held() {
         until(|| it.trial.case().wire.ledger().settle()).await;
         assert_eq!(client.line().await.unwrap(), "- ok 2");
     }
+}
+
+#[tokio::test]
+async fn what_is_no_call_is_answered_past_the_wire() {
+    let it = Fixture::new(Lines { overlaps: true, ..Lines::default() });
+    it.trial.case().wire.set_latency(Duration::from_secs(1));
+    let mut client = it.client().await;
+    client.say("- put a\n!ping\n").await;
+    assert_eq!(client.line().await.unwrap(), "!ping", "what takes its time is not waited for");
+    assert_eq!(it.trial.case().wire.call_count(), 1);
+}
+
+#[tokio::test]
+async fn a_backend_with_enough_to_do_reads_no_further() {
+    let it = Fixture::new(Lines { overlaps: true, at_once: Some(2), ..Lines::default() });
+    it.trial.case().wire.set_latency(Duration::from_secs(1));
+    let mut client = it.client().await;
+    client.say("- put a\n- put b\n- put c\n!ping\n").await;
+    until(|| it.parked() == 4).await;
+    assert_eq!(it.kept(), ["a", "b"]);
+    assert_eq!(it.trial.case().wire.call_count(), 2, "what is not read is no call yet");
+    until(|| it.trial.case().wire.ledger().settle()).await;
+    let mut lines = Vec::new();
+    for _ in 0..3 {
+        lines.push(client.line().await.unwrap());
+    }
+    assert!(lines.contains(&"!ping".to_owned()), "{lines:?}");
+    until(|| it.kept().len() == 3).await;
+    until(|| it.trial.case().wire.ledger().settle()).await;
+    assert_eq!(client.line().await.unwrap(), "- ok 3");
+    assert_eq!(it.parked(), 0);
+}
+
+#[tokio::test]
+async fn a_backend_hangs_up_once_it_has_answered() {
+    let it = Fixture::new(Lines::default());
+    let mut client = it.client().await;
+    client.say("- put bye\n").await;
+    assert_eq!(client.line().await.unwrap(), "- ok 1");
+    assert!(client.line().await.is_err());
+}
+
+#[tokio::test]
+async fn a_stream_of_somebody_elses_is_spoken_on() {
+    let (trial, lines) = (Trial::new(), Arc::<Lines>::default());
+    let server = Server::new(lines, trial.case().wire.clone(), Catalogue(&[TABLE]), "host");
+    let (mut ours, theirs) = tokio::io::duplex(64);
+    let speaking = tokio::spawn(async move { server.speak(theirs).await });
+    ours.write_all(b"- put a\n").await.unwrap();
+    let mut answer = [0; 15];
+    ours.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"lines 1\n- ok 1\n");
+    drop(ours);
+    speaking.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_blocked_threads_message_is_of_the_call_whose_closure_runs() {
+    let trial = Trial::new();
+    let server = Server::new(Arc::<Lines>::default(), trial.case().wire.clone(), Catalogue(&[TABLE]), "host");
+    let serving = server.blocking().serve(On::Tcp).unwrap();
+    let (address, wire) = (serving.address().unwrap(), trial.case().wire.clone());
+    let seam = trial.context().seam("lines", Duration::from_secs(10));
+    let said = seam.blocking(Duration::from_secs(10), CallKind::write("put"), "host", move || {
+        use std::io::{Read as _, Write as _};
+        let mut stream = std::net::TcpStream::connect(address)?;
+        stream.write_all(b"- put a\n")?;
+        let mut answer = [0; 15];
+        stream.read_exact(&mut answer)?;
+        Ok::<_, Broken>(answer.to_vec())
+    });
+    assert_eq!(trial.runs(said).await.unwrap(), b"lines 1\n- ok 1\n");
+    let call = wire.calls()[0].clone();
+    assert_eq!((call.seam.unwrap().1, call.operation.unwrap().0), ("put", 0));
+    assert_eq!(wire.ledger().running(), None);
 }
 
 #[tokio::test]
