@@ -263,8 +263,7 @@ impl Ledger {
             }
         }
         let busy = state.requests.values().any(|request| !request.parked);
-        let parked = state.requests.values().filter(|request| request.blocking && request.parked).count();
-        let running = state.calls.values().filter(|live| live.closure.is_running()).count();
+        let (running, parked) = (state.unmatched().closures, state.parked_for_nobody());
         let stale = state.stale_dials > 0;
         drop(state);
         let settled = wake.is_empty() && !busy && !stale && running <= parked;
@@ -321,6 +320,11 @@ impl Ledger {
     }
 }
 
+struct Unmatched {
+    calls: usize,
+    closures: usize,
+}
+
 impl Closure {
     fn is_running(self) -> bool {
         matches!(self, Self::Running | Self::Abandoned)
@@ -333,6 +337,28 @@ impl State {
         self.next
     }
 
+    /// The live calls and running closures that no parked request says to be theirs.
+    fn unmatched(&self) -> Unmatched {
+        let mut unmatched = Unmatched { calls: 0, closures: 0 };
+        for (id, live) in &self.calls {
+            if self.parked_for(*id) > 0 {
+                continue;
+            }
+            if live.closure.is_running() {
+                unmatched.closures += 1;
+            } else if !live.blocking {
+                unmatched.calls += 1;
+            }
+        }
+        unmatched
+    }
+
+    /// The parked requests of clients that block a thread, and cannot say which call theirs.
+    fn parked_for_nobody(&self) -> usize {
+        let of_nobody = |request: &&Request| request.parked && request.blocking && request.call.is_none();
+        self.requests.values().filter(of_nobody).count()
+    }
+
     fn parked_for(&self, call: CallId) -> usize {
         self.requests.values().filter(|request| request.parked && request.call == Some(call)).count()
     }
@@ -342,20 +368,13 @@ impl State {
         {
             return false;
         }
-        let mut unmatched = 0;
-        let mut closures = 0;
-        for (id, live) in &self.calls {
-            if live.closure == Closure::Ended {
-                return false;
-            }
-            if live.closure.is_running() {
-                closures += 1;
-            } else if !live.blocking && self.parked_for(*id) == 0 {
-                unmatched += 1;
-            }
+        if self.calls.values().any(|live| live.closure == Closure::Ended) {
+            return false;
         }
-        let blocked = self.requests.values().filter(|request| request.blocking && request.parked).count();
-        if unmatched != self.dials || self.stale_dials > 0 || closures != blocked {
+        // What has no request of its own is held at a dial, or on a thread whose client cannot say whose its requests are.
+        let Unmatched { calls, closures } = self.unmatched();
+        let at_dials = closures.checked_sub(self.parked_for_nobody()).map(|closures| calls + closures);
+        if at_dials != Some(self.dials) || self.stale_dials > 0 {
             return false;
         }
         self.operations.iter().all(|(id, operation)| {
@@ -403,11 +422,11 @@ impl Tracker for Ledger {
 
     fn end_call(&self, call: CallId, end: CallEnd) {
         self.change(|state| {
-            let in_transit = state.parked_for(call) == 0;
+            let in_transit = state.parked_for(call) == 0 && state.parked_for_nobody() == 0;
             if let Some(live) = state.calls.get_mut(&call) {
                 // Only a call at rest ends so, and one without a request rests by its dial: without this the dial would
                 // count for the next call until the fake sees it closed.
-                if in_transit && !live.blocking && end != CallEnd::Answered {
+                if in_transit && live.closure != Closure::Ended && end != CallEnd::Answered {
                     state.stale_dials = state.dials.min(state.stale_dials + 1);
                 }
                 if end == CallEnd::Dropped && !live.blocking && !live.arrived {

@@ -54,6 +54,8 @@ pub mod fake;
 pub mod faults;
 pub mod harness;
 pub mod ledger;
+#[cfg(test)]
+mod ledger_tests;
 pub mod look;
 pub mod looks;
 pub mod memory;
