@@ -51,20 +51,21 @@ pub fn base_profile(provider: &'static str) -> Profile {
     ];
     profile.calls = CALLS.to_vec();
     profile.call_budget = CallBudget {
-        // Two connections, since an upload has its own (4). The name, the pool, its room, the host's memory and
-        // acceleration (5). The image: its marker, size, download, volume, upload, refresh and marker (7). Overlay
-        // and seed: looked up, made, filled, their paths (8). Defined, started, its state (3).
-        create: 27,
-        // A connection, the domain, its mark, its state, and three sources of an address.
+        // A connection (2). The name, the pool, its room, the host's acceleration and memory, its volumes (6). The
+        // image: its size, download, volume, upload, refresh, marker (6), and what it is (1). Overlay and seed: made,
+        // filled, their paths (5). Defined, started, its state (3).
+        create: 23,
+        // A connection, the domain, what it is, its state, and three sources of an address.
         get: 8,
-        // A connection, the domain, its mark, destroyed and undefined, the pool, two volumes looked up and deleted.
+        // A connection, the domain, its mark, destroyed and undefined, the pool, its volumes, who else is there, two
+        // volumes deleted; one more for each domain of somebody else's.
         delete: 11,
         // A connection and the domains of the host.
         list: 3,
         // The mark of each.
         list_each: 1,
-        // A connection, version, host name, capabilities, memory, the pool and its room.
-        check: 8,
+        // A connection and its end, version, host name, capabilities, memory, the pool and its room.
+        check: 9,
     };
     profile.budgets = Budgets {
         // The first create with an image moves gigabytes twice.

@@ -24,30 +24,30 @@ pub const CALLS: &[CallKind] = &[
     CallKind::read("domain_get_metadata"),
     CallKind::read("domain_get_state"),
     CallKind::read("domain_get_xml_desc"),
-    CallKind::read("domain_interface_addresses"),
     CallKind::write("domain_define_xml"),
     CallKind::write("domain_create"),
+    // Of one that sleeps it is the wake-up.
     CallKind::write("domain_resume"),
-    CallKind::write("domain_pm_wakeup"),
     CallKind::write("domain_destroy"),
     CallKind::write("domain_undefine_flags"),
     CallKind::read("storage_pool_lookup_by_name"),
     CallKind::read("storage_pool_get_info"),
     CallKind::write("storage_pool_refresh"),
     CallKind::read("storage_pool_list_all_volumes"),
-    CallKind::read("storage_vol_lookup_by_name"),
-    CallKind::read("storage_vol_get_info"),
     CallKind::read("storage_vol_get_xml_desc"),
     CallKind::read("storage_vol_get_path"),
     CallKind::write("storage_vol_create_xml"),
     // It carries images too, but a seed is the same call.
     CallKind::upload("storage_vol_upload").within(IMAGE),
     CallKind::write("storage_vol_delete"),
+    // An error here means that this source knows no address.
+    CallKind::read("domain_interface_addresses"),
     CallKind::read("download_head"),
-    CallKind::read("download").within(IMAGE),
+    // Up to its first byte; the rest is the upload's.
+    CallKind::read("download"),
 ];
 
-/// The calls that libvirt itself answers.
+/// The calls that libvirt itself answers; the one whose errors mean no more than "not from here" is the last.
 pub const RPC: &[&str] = &[
     "connect_open",
     "connect_close",
@@ -60,24 +60,21 @@ pub const RPC: &[&str] = &[
     "domain_get_metadata",
     "domain_get_state",
     "domain_get_xml_desc",
-    "domain_interface_addresses",
     "domain_define_xml",
     "domain_create",
     "domain_resume",
-    "domain_pm_wakeup",
     "domain_destroy",
     "domain_undefine_flags",
     "storage_pool_lookup_by_name",
     "storage_pool_get_info",
     "storage_pool_refresh",
     "storage_pool_list_all_volumes",
-    "storage_vol_lookup_by_name",
-    "storage_vol_get_info",
     "storage_vol_get_xml_desc",
     "storage_vol_get_path",
     "storage_vol_create_xml",
     "storage_vol_upload",
     "storage_vol_delete",
+    "domain_interface_addresses",
 ];
 
 #[cfg(test)]

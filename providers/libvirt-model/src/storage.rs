@@ -10,13 +10,8 @@ use crate::errors::{HEADER, SEEN};
 
 const ON_A_POOL: &[&str] =
     &["storage_pool_get_info", "storage_pool_refresh", "storage_pool_list_all_volumes"];
-const ON_A_VOLUME: &[&str] = &[
-    "storage_vol_get_info",
-    "storage_vol_get_xml_desc",
-    "storage_vol_get_path",
-    "storage_vol_upload",
-    "storage_vol_delete",
-];
+const ON_A_VOLUME: &[&str] =
+    &["storage_vol_get_xml_desc", "storage_vol_get_path", "storage_vol_upload", "storage_vol_delete"];
 const WRITES_BYTES: &[&str] = &["storage_vol_create_xml", "storage_vol_upload"];
 
 pub(crate) const STORAGE: &[NativeError] = &[
@@ -35,7 +30,7 @@ pub(crate) const STORAGE: &[NativeError] = &[
     // The same number says that a volume is in use: the pool's own state tells, not this.
     NativeError::new(
         "pool-not-active",
-        &["storage_pool_refresh", "storage_pool_list_all_volumes", "storage_vol_lookup_by_name"],
+        &["storage_pool_refresh", "storage_pool_list_all_volumes"],
         Class::Transient,
         SEEN,
     )
@@ -48,12 +43,6 @@ pub(crate) const STORAGE: &[NativeError] = &[
         .code("SYSTEM_ERROR")
         .fields(&[("domain", "18"), ("int1", "2")])
         .text("cannot open directory '{path}': No such file or directory"),
-    NativeError::new("no-volume", &["storage_vol_lookup_by_name"], Class::NotFound, SEEN)
-        .status(50)
-        .code("NO_STORAGE_VOL")
-        .fields(&[("domain", "18")])
-        .text("Storage volume not found: no storage vol with matching name '{volume}'")
-        .tolerated_by(&[Create, Delete, Leftovers]),
     NativeError::new("volume-vanished", ON_A_VOLUME, Class::NotFound, SEEN)
         .status(50)
         .code("NO_STORAGE_VOL")
