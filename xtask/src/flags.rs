@@ -15,6 +15,11 @@ pub(crate) struct Flags {
 const EXIT_CODES: &str = "Exit codes: 0 all well; 1 a check failed; 2 it could not run (what to do is printed); \
                           3 something asked for was left out. `conformance` hands on the suite's own exit code.";
 
+const KVM_HELP: &str = "\
+It runs the tests of the libvirt fixture and of the kvm provider that want a real libvirtd, and the provider's conformance
+suite. Tests learn where the host is from variables that begin with KVM_TEST_; `-- env` shows them. Set by hand they make
+the same tests run on a host of your own, without this command; docs/testing.md lists them.";
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Install the system packages that the other commands need, or print the line that does
@@ -93,6 +98,9 @@ pub(crate) enum E2e {
     Kube(Kube),
     /// A one-node cluster that runs real Pods, in namespaces of its own; needs root and cgroup v1
     KubeNode(KubeNode),
+    /// libvirtd with QEMU under emulation behind a real SSH server, in namespaces of its own; needs root
+    #[command(after_help = KVM_HELP)]
+    Kvm(Kvm),
     /// Ends what another xtask started, once that one's pipe closes
     #[command(hide = true)]
     Reap,
@@ -115,6 +123,18 @@ pub(crate) struct KubeNode {
     #[command(flatten)]
     pub(crate) install: Install,
     /// Build or find the binaries and images, say where they are, and end
+    #[arg(long)]
+    pub(crate) build_only: bool,
+    /// Run this instead of the tests, inside, with the same environment
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) instead: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Kvm {
+    #[command(flatten)]
+    pub(crate) install: Install,
+    /// Build or find the guest image, say where it is, and end
     #[arg(long)]
     pub(crate) build_only: bool,
     /// Run this instead of the tests, inside, with the same environment

@@ -40,6 +40,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::Test(flags) => test::command(&flags),
         Command::E2e(E2e::Kube(flags)) => e2e::kube::command(&flags),
         Command::E2e(E2e::KubeNode(flags)) => e2e::node::command(&flags),
+        Command::E2e(E2e::Kvm(flags)) => e2e::kvm::command(&flags),
         Command::E2e(E2e::Reap) => e2e::reaper::command(),
         Command::Bench(flags) => bench::command(&flags),
         Command::Docs(flags) => docs::command(&flags),

@@ -5,6 +5,7 @@ use crate::flags;
 use crate::outcome::{Outcome, Stop};
 use crate::run;
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -40,6 +41,31 @@ pub(crate) const NODE: &[Need] = &[
     need("nsenter", "util-linux"),
 ];
 
+/// For a hypervisor and the guest that it runs.
+pub(crate) const KVM: &[Need] = &[
+    need("libvirtd", "libvirt-daemon-system"),
+    need("virsh", "libvirt-clients"),
+    need("/usr/include/libvirt/libvirt.h", "libvirt-dev"),
+    need("pkg-config", "pkg-config"),
+    need("qemu-system-x86_64", "qemu-system-x86"),
+    need("qemu-img", "qemu-utils"),
+    need("/usr/share/OVMF/OVMF_CODE_4M.fd", "ovmf"),
+    need("/usr/share/seabios/bios-256k.bin", "seabios"),
+    need("dnsmasq", "dnsmasq-base"),
+    need("iptables", "iptables"),
+    need("ip", "iproute2"),
+    need("nsenter", "util-linux"),
+    need("sshd", "openssh-server"),
+    need("ssh-keygen", "openssh-client"),
+    need("mmdebstrap", "mmdebstrap"),
+    need("syslinux", "syslinux"),
+    need("/usr/lib/syslinux/mbr/mbr.bin", "syslinux-common"),
+    need("mcopy", "mtools"),
+    need("mkfs.vfat", "dosfstools"),
+    need("mke2fs", "e2fsprogs"),
+    need("sfdisk", "fdisk"),
+];
+
 pub(crate) fn command(flags: &flags::Setup) -> Outcome {
     let needs = all();
     let missing = ensure(flags.install, &needs)?;
@@ -64,10 +90,13 @@ pub(crate) fn ensure(install: flags::Install, needs: &[Need]) -> Outcome<BTreeSe
     if missing.is_empty() {
         return Ok(missing);
     }
-    let packages: Vec<_> = missing.iter().copied().collect();
-    let line = format!("apt-get install -y --no-install-recommends {}", packages.join(" "));
+    let packages = pinned(&missing, codename().as_deref());
+    let downgrades: &[_] = if packages.iter().any(|name| name.contains('/')) { &[DOWNGRADES] } else { &[] };
+    let words = [&["install", "-y", "--no-install-recommends"], downgrades].concat();
+    let line = format!("apt-get {} {}", words.join(" "), packages.join(" "));
     let Some(prefix) = without_password().filter(|_| !install.no_install) else {
-        println!("not installed: {}. To install them, run: sudo {line}", packages.join(", "));
+        let names: Vec<_> = missing.iter().copied().collect();
+        println!("not installed: {}. To install them, run: sudo {line}", names.join(", "));
         return Ok(missing);
     };
     println!(
@@ -83,8 +112,7 @@ pub(crate) fn ensure(install: flags::Install, needs: &[Need]) -> Outcome<BTreeSe
         command.stdout(Stdio::null());
         run::check(&mut command)
     };
-    let mut words = vec!["install", "-y", "--no-install-recommends"];
-    words.extend(&packages);
+    let words: Vec<_> = words.into_iter().chain(packages.iter().map(String::as_str)).collect();
     apt(&["update"]).and_then(|()| apt(&words)).map_err(|stop| {
         Stop::cannot(format!(
             "the system packages could not be installed ({}); run `{line}` by hand",
@@ -92,6 +120,27 @@ pub(crate) fn ensure(install: flags::Install, needs: &[Need]) -> Outcome<BTreeSe
         ))
     })?;
     Ok(self::missing(needs))
+}
+
+/// What apt is asked for. QEMU's packages must be of one release, and a newer `qemu-utils` of the backports would conflict:
+/// where one is missing, both are named with the release.
+fn pinned(missing: &BTreeSet<&str>, codename: Option<&str>) -> Vec<String> {
+    let of_qemu = |package: &str| QEMU.contains(&package);
+    let others = missing.iter().filter(|package| !of_qemu(package)).map(|package| (*package).to_owned());
+    let qemu: &[_] = if missing.iter().any(|package| of_qemu(package)) { &QEMU } else { &[] };
+    let release = codename.map(|name| format!("/{name}")).unwrap_or_default();
+    others.chain(qemu.iter().map(|package| format!("{package}{release}"))).collect()
+}
+
+const QEMU: [&str; 2] = ["qemu-system-x86", "qemu-utils"];
+const DOWNGRADES: &str = "--allow-downgrades";
+
+/// The release of Debian that runs here, if it is Debian.
+fn codename() -> Option<String> {
+    let text = fs::read_to_string("/etc/os-release").ok()?;
+    let of = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
+    of("ID=").filter(|id| *id == "debian")?;
+    of("VERSION_CODENAME=").map(str::to_owned)
 }
 
 /// As [`ensure`], for a command that is of no use without them.
@@ -138,4 +187,18 @@ fn without_password() -> Option<&'static [&'static str]> {
 /// True for the superuser.
 pub(crate) fn is_root() -> bool {
     run::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn qemu_comes_whole_and_of_one_release() {
+        let missing = BTreeSet::from(["mtools", "qemu-system-x86"]);
+        let both = ["mtools", "qemu-system-x86/bookworm", "qemu-utils/bookworm"];
+        assert_eq!(pinned(&missing, Some("bookworm")), both);
+        assert_eq!(pinned(&missing, None), ["mtools", "qemu-system-x86", "qemu-utils"]);
+        assert_eq!(pinned(&BTreeSet::from(["mtools"]), Some("bookworm")), ["mtools"]);
+    }
 }

@@ -51,11 +51,12 @@ pub(crate) fn command(flags: &flags::Test) -> Outcome {
 }
 
 /// The system packages each step needs, by the step's name.
-pub(crate) fn needs_of_steps() -> [(&'static str, Vec<Need>); 3] {
+pub(crate) fn needs_of_steps() -> [(&'static str, Vec<Need>); 4] {
     [
         ("squid", setup::SQUID.to_vec()),
         ("e2e-kube", setup::KUBE.to_vec()),
         ("e2e-kube-node", [setup::KUBE, setup::OLD_KUBE, setup::NODE].concat()),
+        ("e2e-kvm", setup::KVM.to_vec()),
     ]
 }
 
@@ -79,7 +80,7 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
         }
     }
     steps.push(step("new-provider", new_provider::proof::step));
-    let [(squid, squid_needs), (kube, kube_needs), (node, node_needs)] = needs_of_steps();
+    let [(squid, squid_needs), (kube, kube_needs), (node, node_needs), (kvm, kvm_needs)] = needs_of_steps();
     let e2e::suite::Target { name, .. } = e2e::suite::SQUID;
     let run = move |workspace: &Workspace| {
         run_cargo(workspace, &["test", "--locked", "--workspace", "--test", name])
@@ -98,6 +99,12 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
             e2e::node::command(&flags::KubeNode { install, build_only: false, instead: Vec::new() })
         };
         steps.push(Step { needs: node_needs, impossible: e2e::node::impossible(), ..step(node, run) });
+    }
+    if e2e::kvm::has_tests(workspace) {
+        let run = move |_: &Workspace| {
+            e2e::kvm::command(&flags::Kvm { install, build_only: false, instead: Vec::new() })
+        };
+        steps.push(Step { needs: kvm_needs, impossible: e2e::kvm::impossible(), ..step(kvm, run) });
     }
     steps
 }

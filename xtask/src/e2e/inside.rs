@@ -1,33 +1,16 @@
-//! Namespaces in which a whole cluster can live without touching the machine: a network with no way out, mounts and
-//! process numbers of their own. Everything inside ends with the first process.
+//! Namespaces in which a whole cluster or hypervisor can live without touching the machine: a network with no way out,
+//! mounts and process numbers of their own. Everything inside ends with the first process. What is mounted and connected
+//! there is the affair of whoever lives inside.
 
 use super::reaper::Reaper;
-use crate::cache::cannot_write;
 use crate::outcome::{Outcome, Stop};
 use crate::run;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
-
-/// The node's address, on a bridge that has no other end.
-pub(super) const ADDRESS: &str = "10.77.0.1";
-
-/// Folders whose writes go to the run's folder instead of the machine's disk.
-const OVERLAID: [&str; 4] = ["/var", "/etc", "/opt", "/usr/libexec"];
-
-/// What kubelet writes for the whole machine; it leaves alone what already reads right.
-const SYSCTLS: [(&str, &str); 6] = [
-    ("vm/overcommit_memory", "1"),
-    ("vm/panic_on_oom", "0"),
-    ("kernel/panic", "10"),
-    ("kernel/panic_on_oops", "1"),
-    ("kernel/keys/root_maxkeys", "1000000"),
-    ("kernel/keys/root_maxbytes", "25000000"),
-];
 
 /// The inside, as seen from outside.
 pub(super) struct Inside {
@@ -37,14 +20,8 @@ pub(super) struct Inside {
 }
 
 impl Inside {
-    /// Makes the namespaces; `name` is the network's, `folder` takes what is written.
-    pub(super) fn make(reaper: &mut Reaper, name: &str, folder: &Path) -> Outcome<Self> {
-        if let Some(above) = OVERLAID.iter().find(|above| folder.starts_with(above)) {
-            return Err(Stop::cannot(format!(
-                "{} lies under {above}, which is covered inside: set CARGO_TARGET_DIR to a folder elsewhere",
-                folder.display()
-            )));
-        }
+    /// Makes the namespaces; `name` is the network's, which has loopback and nothing else.
+    pub(super) fn make(reaper: &mut Reaper, name: &str) -> Outcome<Self> {
         reaper.network(name)?;
         run::read(Command::new("ip").args(["netns", "add", name]))?;
         // `ip netns exec` would mount /sys anew and hide the cgroups; nsenter does not.
@@ -65,8 +42,7 @@ impl Inside {
         })?;
         reaper.first_of_namespace(first)?;
         let inside = Self { first, _unshare: unshare };
-        inside.mount(folder)?;
-        inside.connect()?;
+        inside.run("ip", &["link", "set", "lo", "up"])?;
         Ok(inside)
     }
 
@@ -98,43 +74,8 @@ impl Inside {
         command
     }
 
-    fn mount(&self, folder: &Path) -> Outcome {
-        for lower in OVERLAID.iter().filter(|lower| Path::new(lower).is_dir()) {
-            let upper = new_folder(folder.join(format!("overlay{}", lower.replace('/', "-"))))?;
-            let work = new_folder(upper.with_extension("work"))?;
-            let options = format!("lowerdir={lower},upperdir={},workdir={}", upper.display(), work.display());
-            self.run("mount", &["-t", "overlay", "overlay", "-o", &options, lower]).map_err(|stop| {
-                Stop::cannot(format!(
-                    "{}: {} lies on a file system that an overlay cannot write to (it takes ext4 or xfs); set \
-                     CARGO_TARGET_DIR to one that is",
-                    stop.says,
-                    folder.display()
-                ))
-            })?;
-        }
-        self.run("mount", &["-t", "tmpfs", "tmpfs", "/run"])?;
-        self.run("mkdir", &["-p", "/run/lock"])?;
-        let values = new_folder(folder.join("sysctl"))?;
-        for (name, value) in SYSCTLS {
-            let file = values.join(name.replace('/', "-"));
-            fs::write(&file, value).map_err(|error| cannot_write(&file, &error))?;
-            self.run("mount", &["--bind", &file.display().to_string(), &format!("/proc/sys/{name}")])?;
-        }
-        // No DNS inside: a refusal at once, where a lost packet would be a wait.
-        self.run("sh", &["-c", "echo nameserver 127.0.0.1 >/etc/resolv.conf"])?;
-        self.run("sh", &["-c", &format!("printf '127.0.0.1 localhost\\n{ADDRESS} n1\\n' >/etc/hosts")])?;
-        self.run("mount", &["--make-rshared", "/"])
-    }
-
-    fn connect(&self) -> Outcome {
-        self.run("ip", &["link", "set", "lo", "up"])?;
-        self.run("ip", &["link", "add", "node0", "type", "bridge"])?;
-        self.run("ip", &["address", "add", &format!("{ADDRESS}/24"), "dev", "node0"])?;
-        self.run("ip", &["link", "set", "node0", "up"])?;
-        self.run("ip", &["route", "add", "default", "dev", "node0"])
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> Outcome {
+    /// Runs a command inside, which must end well.
+    pub(super) fn run(&self, program: &str, arguments: &[&str]) -> Outcome {
         run::read(self.command(program).args(arguments)).map(drop)
     }
 }
@@ -156,9 +97,4 @@ fn first_below(unshare: u32) -> Option<u32> {
 /// True once unshare has mounted /proc and become the shell.
 fn is_shell(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "sh")
-}
-
-fn new_folder(folder: PathBuf) -> Outcome<PathBuf> {
-    fs::create_dir_all(&folder).map_err(|error| cannot_write(&folder, &error))?;
-    Ok(folder)
 }

@@ -60,7 +60,7 @@ pub(crate) fn command(flags: &flags::Kube) -> Outcome {
 }
 
 /// What the tests and the suite came to together; both ran.
-fn both(tests: Outcome, suite: Outcome) -> Outcome {
+pub(super) fn both(tests: Outcome, suite: Outcome) -> Outcome {
     match (tests, suite) {
         (Err(tests), Err(suite)) => Err(Stop { says: format!("{}; {}", tests.says, suite.says), ..tests }),
         (tests, suite) => tests.and(suite),
@@ -145,7 +145,7 @@ impl Cluster {
     }
 
     fn environment(&self, servers: &Servers) -> Environment {
-        let mut environment = Environment::new(&self.kubeconfig, &servers.version);
+        let mut environment = Environment::of_kubernetes(&self.kubeconfig, &servers.version);
         // A compaction through etcd's own door is the first step to a 410.
         environment.set("KUBERNETES_TEST_ETCD", &self.etcd_url);
         if let Some(kubectl) = &servers.kubectl {

@@ -5,8 +5,9 @@
 //! Needs root and cgroup v1 (Kubernetes 1.20 knows no other). Leaves no trace: one SIGKILL ends all inside.
 
 use super::credentials::{ADMIN, ALICE, Credentials, User};
-use super::inside::{ADDRESS, Inside};
+use super::inside::Inside;
 use super::kube::{add_credentials, answers, etcd_command};
+use super::node_inside::{self, ADDRESS};
 use super::process::Server;
 use super::reaper::Reaper;
 use super::suite::{self, Environment};
@@ -105,12 +106,14 @@ impl Cluster {
         let folder = target.join(format!("e2e/kube-node-{}", std::process::id()));
         let data = folder.join("data");
         fs::create_dir_all(&data).map_err(|error| cannot_write(&data, &error))?;
+        node_inside::can_take(&data)?;
         let mut reaper = Reaper::start()?;
         reaper.folder(&data)?;
         make_cgroups(&mut reaper, &name)?;
         let credentials =
             Credentials::make(&data.join("credentials"), &[ADMIN, ALICE, CONTROLLERS, SCHEDULER, KUBELET])?;
-        let inside = Inside::make(&mut reaper, &name, &data)?;
+        let inside = Inside::make(&mut reaper, &name)?;
+        node_inside::furnish(&inside, &data)?;
         let server = format!("https://{ADDRESS}:6443");
         let kubeconfig = credentials.kubeconfig("kubeconfig", &server, &[ADMIN.context, ALICE.context])?;
         let mut start = Start {
@@ -137,7 +140,7 @@ impl Cluster {
     }
 
     fn environment(&self) -> Environment {
-        let mut environment = Environment::new(&self.kubeconfig, old_servers::VERSION);
+        let mut environment = Environment::of_kubernetes(&self.kubeconfig, old_servers::VERSION);
         environment.set("KUBERNETES_TEST_NODE", NODE);
         environment.set("KUBERNETES_TEST_IMAGE", SQUID_IMAGE);
         environment.set("KUBERNETES_TEST_KUBELET", pid_of_kubelet(&self.data));

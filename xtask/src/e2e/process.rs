@@ -55,9 +55,15 @@ impl Server {
         Ok(())
     }
 
+    /// Waits until its log has these words.
+    pub(crate) fn wait_to_say(&mut self, words: &str) -> Outcome {
+        let log = self.log.clone();
+        self.wait_until(|| says(&log, words))
+    }
+
     /// True if it lost a race for its port to another program.
     pub(crate) fn port_was_taken(&self) -> bool {
-        fs::read_to_string(&self.log).is_ok_and(|log| log.contains("address already in use"))
+        says(&self.log, "address already in use")
     }
 
     /// Fails if it has ended although nobody asked it to.
@@ -83,6 +89,10 @@ impl Drop for Server {
         // Collects it where the reaper has ended it; never waits for one that still runs.
         let _ = self.process.try_wait();
     }
+}
+
+fn says(log: &Path, words: &str) -> bool {
+    fs::read_to_string(log).is_ok_and(|log| log.contains(words))
 }
 
 /// Ports on loopback that were free just now. They are all held until the last is known, so they differ.

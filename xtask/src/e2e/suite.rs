@@ -1,5 +1,5 @@
 //! Which tests run against a real backend, and how they learn where it is: by environment variables that begin with
-//! `KUBERNETES_TEST_`. A test that is asked for and has no such variable fails; it never passes by doing nothing.
+//! `KUBERNETES_TEST_` or `KVM_TEST_`. A test that is asked for and has no such variable fails; it never passes by doing nothing.
 //! So that a plain `cargo test` does not ask for it, its target is declared with `test = false`.
 
 use crate::outcome::{Outcome, Stop};
@@ -27,6 +27,12 @@ pub(super) const KUBE: &[Target] = &[
 
 /// Inside the one-node cluster.
 pub(super) const NODE: &[Target] = &[Target { package: "provider-kubernetes", name: "node", flags: &[] }];
+
+/// On a hypervisor: libvirtd with QEMU, behind an SSH server.
+pub(super) const KVM: &[Target] = &[
+    Target { package: "fixture-libvirt", name: "libvirtd", flags: &[] },
+    Target { package: "provider-kvm", name: "kvm-life", flags: &[] },
+];
 
 /// Beside the program `squid`, with no cluster.
 pub(crate) const SQUID: Target = Target { package: "provider-kubernetes", name: "squid", flags: &[] };
@@ -60,7 +66,7 @@ pub(super) fn exist(workspace: &Workspace, targets: &[Target]) -> bool {
 
 /// The package and name of every such test target that the workspace has.
 pub(crate) fn existing(workspace: &Workspace) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = KUBE.iter().chain(NODE).chain([&SQUID]);
+    let all = KUBE.iter().chain(NODE).chain(KVM).chain([&SQUID]);
     all.filter(|target| workspace.has(target.package, Kind::Test, target.name))
         .map(|target| (target.package, target.name))
 }
@@ -111,11 +117,12 @@ impl Wanted<'_> {
 }
 
 /// The variables that tests read.
+#[derive(Default)]
 pub(super) struct Environment(Vec<(&'static str, OsString)>);
 
 impl Environment {
-    pub(super) fn new(kubeconfig: &Path, version: &str) -> Self {
-        let mut environment = Self(Vec::new());
+    pub(super) fn of_kubernetes(kubeconfig: &Path, version: &str) -> Self {
+        let mut environment = Self::default();
         environment.set("KUBERNETES_TEST_KUBECONFIG", kubeconfig);
         environment.set("KUBERNETES_TEST_SERVER_VERSION", version);
         environment

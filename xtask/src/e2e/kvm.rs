@@ -1,0 +1,169 @@
+//! `xtask e2e kvm`: a hypervisor of one's own — libvirtd with QEMU under emulation behind a real SSH server, in namespaces
+//! of its own — and the tests that judge the fake by it, the conformance suite of the kvm provider on it, and whole lives
+//! of real guests.
+//!
+//! Needs root on x86-64. Leaves no trace: one SIGKILL ends all inside, guests too.
+
+use super::inside::Inside;
+use super::libvirtd::{self, GATEWAY, NETWORK, POOL, SOCKET, new_folder};
+use super::process::Server;
+use super::reaper::Reaper;
+use super::sshd::{self, Access};
+use super::suite::{self, Environment};
+use super::{guest, kube};
+use crate::cache::cannot_write;
+use crate::conformance::{self, Beside};
+use crate::outcome::{Outcome, Stop};
+use crate::run::{self, Progress};
+use crate::workspace::{Kind, Workspace};
+use crate::{flags, setup};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// How many cases of the suite run at once: on a real daemon a case waits more than it works.
+const JOBS: &str = "8";
+
+/// True if the workspace has tests for a hypervisor.
+pub(crate) fn has_tests(workspace: &Workspace) -> bool {
+    suite::exist(workspace, suite::KVM) || has_suite(workspace)
+}
+
+fn has_suite(workspace: &Workspace) -> bool {
+    workspace.has("provider-kvm", Kind::Test, conformance::SUITE)
+}
+
+/// Why this machine cannot run a hypervisor, if it cannot.
+pub(crate) fn impossible() -> Option<&'static str> {
+    if !setup::is_root() {
+        return Some("it needs root, for namespaces and mounts; run it as root");
+    }
+    if std::env::consts::ARCH != "x86_64" {
+        return Some("the guest is an x86-64 one, and is made of the machine's own packages");
+    }
+    None
+}
+
+pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
+    let progress = Progress::new();
+    let workspace = Workspace::read()?;
+    if let Some(why) = impossible() {
+        return Err(Stop::cannot(format!("a hypervisor cannot run here: {why}")));
+    }
+    setup::require(flags.install, setup::KVM, "a hypervisor")?;
+    let image = guest::image(&progress)?;
+    progress.say(&format!("the guest image is {}", image.display()));
+    if flags.build_only {
+        return Ok(());
+    }
+    let has_suite = flags.instead.is_empty() && has_suite(&workspace);
+    let tests = match has_suite && !suite::exist(&workspace, suite::KVM) {
+        true => None,
+        false => Some(suite::wanted(&workspace, suite::KVM, &flags.instead)?),
+    };
+    if let Some(tests) = &tests {
+        tests.build(&workspace, &progress)?;
+    }
+    let suite = match has_suite {
+        true => Some(conformance::build(&workspace, "provider-kvm", Beside::Everything)?),
+        false => None,
+    };
+    let host = Host::start(&workspace.target)?;
+    progress.say(&format!(
+        "libvirtd {} is ready inside, at {SOCKET} and by SSH at {}",
+        libvirtd::version(&host.inside)?,
+        sshd::ADDRESS
+    ));
+    let mut outcome = Ok(());
+    if let Some(tests) = &tests {
+        let enter = |command| host.inside.enter(&command);
+        outcome = tests.run(&workspace, &progress, &host.environment(&image), enter);
+    }
+    if let Some(suite) = suite {
+        outcome = kube::both(outcome, host.conformance(&suite, &progress));
+    }
+    host.end(outcome)
+}
+
+/// A running hypervisor. Dropping it ends it.
+struct Host {
+    folder: PathBuf,
+    access: Access,
+    // Its drop ends all inside, so it comes before them.
+    _reaper: Reaper,
+    inside: Inside,
+    servers: Vec<Server>,
+}
+
+impl Host {
+    fn start(target: &Path) -> Outcome<Self> {
+        let name = format!("egress-kvm-{}", std::process::id());
+        let folder = target.join(format!("e2e/kvm-{}", std::process::id()));
+        let data = new_folder(&folder.join("data"), 0o755)?;
+        let mut reaper = Reaper::start()?;
+        reaper.folder(&data)?;
+        let inside = Inside::make(&mut reaper, &name)?;
+        libvirtd::furnish(&inside, &data)?;
+        let mut servers = libvirtd::start(&inside, &mut reaper, &folder)?;
+        let (access, server) = sshd::start(&inside, &mut reaper, &folder, &data)?;
+        servers.push(server);
+        Ok(Self { folder, access, inside, servers, _reaper: reaper })
+    }
+
+    /// What tests are told; whoever has a host of their own sets the same by hand (docs/kvm.md).
+    fn environment(&self, image: &Path) -> Environment {
+        let mut environment = Environment::default();
+        environment.set("KVM_TEST_ADDRESS", sshd::ADDRESS);
+        environment.set("KVM_TEST_USER", sshd::USER);
+        environment.set("KVM_TEST_SSH_KEY_FILE", self.access.key());
+        environment.set("KVM_TEST_KNOWN_HOSTS_FILE", self.access.known_hosts());
+        environment.set("KVM_TEST_SOCKET", SOCKET);
+        environment.set("KVM_TEST_LOCAL_SOCKET", SOCKET);
+        environment.set("KVM_TEST_POOL", POOL);
+        environment.set("KVM_TEST_NETWORK", NETWORK);
+        environment.set("KVM_TEST_IMAGE_FILE", image);
+        environment.set("KVM_TEST_ALLOW_EMULATION", "true");
+        environment.set("KVM_TEST_SERVER_ADDRESS", GATEWAY);
+        // Everything was compiled outside, and inside there is no way out.
+        environment.set("CARGO_NET_OFFLINE", "true");
+        environment
+    }
+
+    /// Runs the conformance suite on this host; it prints its report and verdict.
+    fn conformance(&self, suite: &Command, progress: &Progress) -> Outcome {
+        let config = self.folder.join("conformance.yaml");
+        // JSON is YAML, whatever is in a path.
+        let text = serde_json::json!({
+            "address": sshd::ADDRESS,
+            "user": sshd::USER,
+            "sshKeyFile": self.access.key(),
+            "knownHostsFile": self.access.known_hosts(),
+            "socket": SOCKET,
+            "pool": POOL,
+            "network": NETWORK,
+            "allowEmulation": true,
+        });
+        fs::write(&config, text.to_string()).map_err(|error| cannot_write(&config, &error))?;
+        let mut suite = self.inside.enter(suite);
+        suite.args(["--backend", "real", "--jobs", JOBS, "--config"]).arg(&config);
+        progress.say(&run::line(&suite));
+        run::hand_on(&mut suite).map_err(|stop| match stop.says.is_empty() {
+            true => Stop {
+                says: format!(
+                    "the conformance suite on the real libvirtd ended with exit code {}",
+                    stop.code
+                ),
+                ..stop
+            },
+            false => stop,
+        })
+    }
+
+    /// Ends everything. The daemons' logs stay where something failed.
+    fn end(mut self, outcome: Outcome) -> Outcome {
+        let outcome = outcome.and_then(|()| self.servers.iter_mut().try_for_each(Server::still_runs));
+        let folder = self.folder.clone();
+        drop(self);
+        suite::keep_logs_of_failure(&folder, outcome)
+    }
+}
