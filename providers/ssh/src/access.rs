@@ -91,6 +91,10 @@ fn decode(path: &Path, file: &Secret, passphrase: Option<(&Path, &Secret)>) -> R
         (Err(keys::Error::UnsupportedKeyType { .. } | keys::Error::UnknownAlgorithm(_)), _) => Err(format!(
             "the private key in {path} is of a type that is not supported: use ed25519, ecdsa or rsa"
         )),
+        (Err(_), _) if text.contains("BEGIN EC PRIVATE KEY") && is_encrypted(text) => Err(format!(
+            "the private key in {path} is in an old format that is read without a passphrase only: \
+             bring it into OpenSSH's own by `ssh-keygen -p`"
+        )),
         (Err(_), Some((from, _))) if is_encrypted(text) => {
             Err(format!("the private key in {path} does not open with the passphrase in {}", from.display()))
         }

@@ -10,7 +10,7 @@ use russh::keys::{
     ssh_key::certificate::CertType,
 };
 
-use crate::known_hosts::{Entry, KnownHosts, Marker, glob, names};
+use crate::known_hosts::{Entry, KnownHosts, Marker, names};
 
 /// What a host's key is held against.
 #[derive(Clone, Debug)]
@@ -63,21 +63,22 @@ const ALGORITHMS: [(&str, &[Algorithm]); 5] = [
 ];
 
 impl Trust {
-    /// What to offer a host: first the types of its keys that are known, so that one with several keys shows a known
-    /// one, then the rest, so that one with none of those can be named. The second list are certificates, wanted where an
-    /// authority is known for the host.
+    /// What to offer a host: first the types of its keys that are known, under the name that counts most first, so that
+    /// one with several keys shows a known one; then the rest, so that one with none of those can be named. The second
+    /// list are certificates, wanted where an authority is known for the host.
     pub(crate) fn algorithms(&self, host: &str, port: u16) -> (Vec<Algorithm>, Vec<Algorithm>) {
         let all = || ALGORITHMS.iter().flat_map(|(_, algorithms)| algorithms.iter().cloned());
         let Self::Known { hosts, .. } = self else { return (all().collect(), Vec::new()) };
         let names = names(host, port);
-        let entries: Vec<_> = names.iter().flat_map(|name| hosts.about(name)).collect();
-        let own = |key_type: &str| {
-            entries.iter().any(|entry| entry.marker == Marker::None && entry.key_type == key_type)
+        let rank = |key_type: &str| {
+            let own = |entry: &Entry| entry.marker == Marker::None && entry.key_type == key_type;
+            names.iter().position(|name| hosts.about(name).any(own)).unwrap_or(names.len())
         };
-        let (known, rest): (Vec<_>, Vec<_>) = ALGORITHMS.iter().partition(|(key_type, _)| own(key_type));
-        let keys =
-            known.into_iter().chain(rest).flat_map(|(_, algorithms)| algorithms.iter().cloned()).collect();
-        let vouched = entries.iter().any(|entry| entry.marker == Marker::CertAuthority);
+        let mut types: Vec<_> = ALGORITHMS.iter().collect();
+        types.sort_by_key(|(key_type, _)| rank(key_type));
+        let keys = types.into_iter().flat_map(|(_, algorithms)| algorithms.iter().cloned()).collect();
+        let authority = |entry: &Entry| entry.marker == Marker::CertAuthority;
+        let vouched = names.iter().any(|name| hosts.about(name).any(authority));
         (keys, if vouched { all().collect() } else { Vec::new() })
     }
 
@@ -217,8 +218,8 @@ impl Judge<'_> {
             return Err("it has critical options, which hosts' certificates have none of".to_owned());
         }
         let principals = certificate.valid_principals();
-        let ours = |principal: &String| glob(principal.to_ascii_lowercase().as_bytes(), self.host.as_bytes());
-        if !principals.is_empty() && !principals.iter().any(ours) {
+        // Names are compared as they are: OpenSSH knows no wildcards here. One that lists none is for every host.
+        if !principals.is_empty() && !principals.iter().any(|principal| principal == self.host) {
             return Err(format!("it is for {}", principals.join(", ")));
         }
         Ok(())

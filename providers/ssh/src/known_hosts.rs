@@ -149,7 +149,7 @@ impl Hosts {
 
 /// `*` stands for any characters, `?` for one. Goes back to the last star only, so it takes at most the product of both
 /// lengths.
-pub(crate) fn glob(pattern: &[u8], name: &[u8]) -> bool {
+fn glob(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut seen) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while seen < name.len() {

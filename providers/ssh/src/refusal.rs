@@ -76,7 +76,10 @@ pub(crate) fn channel_refusal(errors: &Errors, path: &str, failure: &ChannelOpen
         ChannelOpenFailure::ConnectFailed => errors.unreachable(
             stage,
             "SSH_OPEN_CONNECT_FAILED",
-            format!("the host cannot connect to {path}: nothing listens there, or the user may not use it"),
+            format!(
+                "the host cannot connect to {path}: nothing listens there, the user may not use it, or sshd forbids it \
+                 (AllowStreamLocalForwarding, DisableForwarding)"
+            ),
         ),
         ChannelOpenFailure::ResourceShortage => {
             errors.unreachable(stage, "SSH_OPEN_RESOURCE_SHORTAGE", format!("the host is short of channels for {path}"))

@@ -50,8 +50,8 @@ impl Session {
     /// Dropping the future gives the channel up wherever it is: one that the host opens later is closed at once.
     ///
     /// # Errors
-    /// Transient where nothing takes connections at the socket, or the user may not reach it: SSH does not tell them
-    /// apart. Permanent where the host forbids forwarding.
+    /// Transient where nothing takes connections at the socket, the user may not reach it, or sshd forbids forwarding:
+    /// OpenSSH does not tell them apart. Permanent where a server says that it forbids it.
     pub async fn streamlocal(&self, socket_path: &str) -> Result<Channel, DialError> {
         let errors = Errors::of(&self.0.target);
         if let Some(why) = self.ended() {
