@@ -27,6 +27,14 @@ pub(crate) const KUBE: &[Need] = &[need("openssl", "openssl"), need("curl", "cur
 /// For reading the Squid configurations that we write with Squid itself.
 pub(crate) const SQUID: &[Need] = &[need("squid", "squid")];
 
+/// For dialling a real SSH server, and for comparing our judgement of host keys with that of OpenSSH's own client.
+pub(crate) const OPENSSH: &[Need] = &[
+    need("sshd", "openssh-server"),
+    need("ssh", "openssh-client"),
+    need("ssh-keygen", "openssh-client"),
+    need("ssh-keyscan", "openssh-client"),
+];
+
 /// For building the servers of Kubernetes 1.20 from Debian's source package: the last Go that compiles them.
 pub(crate) const OLD_KUBE: &[Need] = &[need("/usr/lib/go-1.19/bin/go", "golang-1.19-go")];
 

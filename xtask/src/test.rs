@@ -51,9 +51,13 @@ pub(crate) fn command(flags: &flags::Test) -> Outcome {
 }
 
 /// The system packages each step needs, by the step's name.
-pub(crate) fn needs_of_steps() -> [(&'static str, Vec<Need>); 4] {
+pub(crate) fn needs_of_steps() -> Vec<(&'static str, Vec<Need>)> {
+    let programs = e2e::suite::PROGRAMS.iter().map(|(target, needs)| (target.name, needs.to_vec()));
+    programs.chain(needs_of_backends()).collect()
+}
+
+fn needs_of_backends() -> [(&'static str, Vec<Need>); 3] {
     [
-        ("squid", setup::SQUID.to_vec()),
         ("e2e-kube", setup::KUBE.to_vec()),
         ("e2e-kube-node", [setup::KUBE, setup::OLD_KUBE, setup::NODE].concat()),
         ("e2e-kvm", setup::KVM.to_vec()),
@@ -80,12 +84,13 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
         }
     }
     steps.push(step("new-provider", new_provider::proof::step));
-    let [(squid, squid_needs), (kube, kube_needs), (node, node_needs), (kvm, kvm_needs)] = needs_of_steps();
-    let e2e::suite::Target { name, .. } = e2e::suite::SQUID;
-    let run = move |workspace: &Workspace| {
-        run_cargo(workspace, &["test", "--locked", "--workspace", "--test", name])
-    };
-    steps.push(Step { needs: squid_needs, ..step(squid, run) });
+    for (target, needs) in e2e::suite::PROGRAMS {
+        let run = |workspace: &Workspace| {
+            run_cargo(workspace, &["test", "--locked", "--workspace", "--test", target.name])
+        };
+        steps.push(Step { needs: needs.to_vec(), ..step(target.name, run) });
+    }
+    let [(kube, kube_needs), (node, node_needs), (kvm, kvm_needs)] = needs_of_backends();
     // The packages were asked for at the start, once for all steps.
     let install = flags::Install { no_install: true };
     if e2e::kube::has_tests(workspace) {

@@ -4,6 +4,7 @@
 
 use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress};
+use crate::setup::{self, Need};
 use crate::workspace::{Kind, Workspace};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -34,8 +35,11 @@ pub(super) const KVM: &[Target] = &[
     Target { package: "provider-kvm", name: "kvm-life", flags: &[] },
 ];
 
-/// Beside the program `squid`, with no cluster.
-pub(crate) const SQUID: Target = Target { package: "provider-kubernetes", name: "squid", flags: &[] };
+/// Beside programs of a system package, with no cluster: each is a step of `cargo xtask test` by the target's name.
+pub(crate) const PROGRAMS: &[(Target, &[Need])] = &[
+    (Target { package: "provider-kubernetes", name: "squid", flags: &[] }, setup::SQUID),
+    (Target { package: "ssh", name: "openssh", flags: &[] }, setup::OPENSSH),
+];
 
 /// What runs: the tests that the workspace has, or the command that was given instead.
 pub(super) struct Wanted<'a> {
@@ -66,7 +70,8 @@ pub(super) fn exist(workspace: &Workspace, targets: &[Target]) -> bool {
 
 /// The package and name of every such test target that the workspace has.
 pub(crate) fn existing(workspace: &Workspace) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let all = KUBE.iter().chain(NODE).chain(KVM).chain([&SQUID]);
+    let programs = PROGRAMS.iter().map(|(target, _)| target);
+    let all = KUBE.iter().chain(NODE).chain(KVM).chain(programs);
     all.filter(|target| workspace.has(target.package, Kind::Test, target.name))
         .map(|target| (target.package, target.name))
 }
