@@ -212,6 +212,9 @@ where
     }
 
     async fn set_addresses(&self, name: &Name, addresses: &[IpAddr]) -> Done {
+        if addresses.len() > 1 && self.store.open().ways.one_address {
+            return Err(Unable("give an instance several addresses: it has one"));
+        }
         let sources = [Source::Lease, Source::Agent].into_iter().chain(std::iter::repeat(Source::Neighbour));
         let addresses: Vec<_> = sources.zip(addresses.iter().copied()).collect();
         self.change(name, |record, _| record.addresses = addresses)

@@ -4,7 +4,11 @@ use std::fmt;
 
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use http::{HeaderValue, Response, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, Response, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
+use provider_api::NativeError;
 use serde_json::{Value, json};
 
 /// An answer: status, headers, extensions and body are sent as they are. An HTTP/1 reason of the backend's own is set
@@ -50,6 +54,21 @@ pub fn text(status: u16, text: impl Into<String>) -> Answer {
     answer(status, "text/plain; charset=utf-8", text.into())
 }
 
+/// The answer that an error of the catalogue is: the body in JSON, or its text alone where the error has no code, since
+/// that is something on the way and not the backend itself. It has the catalogued status, or 500 where none is
+/// catalogued, and of the catalogued fields `retry-after` as a header.
+///
+/// # Panics
+/// When the catalogued status is none.
+pub fn refusal(error: &NativeError, said: String, body: &Value) -> Answer {
+    let status = error.status.map_or(500, |status| u16::try_from(status).unwrap_or(u16::MAX));
+    let mut answer = if error.code.is_empty() { text(status, said) } else { json(status, body) };
+    if let Some(hint) = error.field("retry-after").and_then(|hint| hint.parse().ok()) {
+        answer.headers_mut().insert(RETRY_AFTER, hint);
+    }
+    answer
+}
+
 fn answer(status: u16, media: &'static str, body: String) -> Answer {
     let mut answer = Response::new(Body::from(body));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or_else(|_| panic!("{status} is no status"));
@@ -57,17 +76,25 @@ fn answer(status: u16, media: &'static str, body: String) -> Answer {
     answer
 }
 
+/// The JSON of an answer; null where it is none.
+pub fn json_of(answer: &Answer) -> Value {
+    match answer.body() {
+        Body::Whole(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
+        Body::Stream(_) => Value::Null,
+    }
+}
+
 /// Whether it says no.
 pub(super) fn is_refusal(answer: &Answer) -> bool {
     answer.status().is_client_error() || answer.status().is_server_error()
 }
 
-/// Quotes in every `message` of a JSON body, or at the end of a body that has none.
-pub(super) fn quote(refusal: Answer, quoted: &str) -> Answer {
+/// Quotes in every field of that name of a JSON body, or at the end of a body that has none.
+pub(super) fn quote(refusal: Answer, field: &str, quoted: &str) -> Answer {
     refusal.map(|body| match body {
         Body::Whole(bytes) => {
             let mut value = serde_json::from_slice::<Value>(&bytes).unwrap_or_default();
-            Body::from(if quote_messages(&mut value, quoted) {
+            Body::from(if quote_in(&mut value, field, quoted) {
                 value.to_string()
             } else {
                 format!("{}: {quoted}", String::from_utf8_lossy(&bytes))
@@ -77,14 +104,14 @@ pub(super) fn quote(refusal: Answer, quoted: &str) -> Answer {
     })
 }
 
-/// Whether there was a message to quote in.
-fn quote_messages(value: &mut Value, quoted: &str) -> bool {
+/// Whether there was a text to quote in.
+fn quote_in(value: &mut Value, field: &str, quoted: &str) -> bool {
     let inside = |(key, value): (Option<&str>, &mut Value)| match value {
-        Value::String(text) if key == Some("message") => {
+        Value::String(text) if key == Some(field) => {
             *value = json!(format!("{text}: {quoted}"));
             true
         }
-        value => quote_messages(value, quoted),
+        value => quote_in(value, field, quoted),
     };
     let quotes: Vec<bool> = match value {
         Value::Object(map) => {

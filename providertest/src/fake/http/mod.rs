@@ -69,7 +69,9 @@
 //! ```
 
 mod answer;
+mod object;
 mod request;
+mod route;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -77,8 +79,10 @@ mod tests;
 use provider_api::NativeError;
 
 pub use self::{
-    answer::{Answer, Body, json, text},
+    answer::{Answer, Body, json, json_of, refusal, text},
+    object::Object,
     request::Request,
+    route::{Route, Routed},
     server::{Server, Service},
 };
 pub use super::{Reading, Refused};
@@ -117,14 +121,30 @@ pub trait Fake: Send + Sync + 'static {
         answer::is_refusal(answer)
     }
 
-    /// What a refused login (401) quotes in place of the body, where the backend does so: the token.
+    /// Whether a refusal is that of a login: by the status 401, unless the backend says so otherwise.
+    fn refuses_login(&self, refusal: &Answer) -> bool {
+        refusal.status() == ::http::StatusCode::UNAUTHORIZED
+    }
+
+    /// The id of the catalogued error that the backend gives for a refusal: the same, unless it has one error for several
+    /// refusals of a store.
+    fn error_for(&self, refused: Refused) -> &'static str {
+        refused.0
+    }
+
+    /// What a refused login quotes in place of the body, where the backend does so: the token.
     fn credentials(&self, request: &Request) -> Option<String> {
         let _ = request;
         None
     }
 
-    /// Puts what was sent into a refusal: into each `message` of a JSON body, or at the end of another body.
+    /// The field of a JSON body, wherever it stands in it, that a refusal has its text in.
+    fn message(&self) -> &'static str {
+        "message"
+    }
+
+    /// Puts what was sent into a refusal: into each [`Fake::message`] of a JSON body, or at the end of another body.
     fn quote(&self, refusal: Answer, quoted: &str) -> Answer {
-        answer::quote(refusal, quoted)
+        answer::quote(refusal, self.message(), quoted)
     }
 }

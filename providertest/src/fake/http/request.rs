@@ -18,7 +18,33 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request of these parts; tests of a fake make one by hand.
+    /// A request without headers and body, as a test of a fake makes it.
+    ///
+    /// # Panics
+    /// When method or URI are none.
+    pub fn new(method: &str, uri: &str) -> Self {
+        let request = http::Request::builder().method(method).uri(uri).body(Bytes::new());
+        Self::of(request.unwrap_or_else(|error| panic!("{method} {uri} is no request: {error}")))
+    }
+
+    /// With a header.
+    ///
+    /// # Panics
+    /// When the value cannot stand in one.
+    #[must_use]
+    pub fn with_header(mut self, name: &'static str, value: &str) -> Self {
+        let value = value.parse().unwrap_or_else(|_| panic!("the header {name} cannot have that value"));
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// With a body in JSON.
+    #[must_use]
+    pub fn with_json(self, body: &Value) -> Self {
+        Self { body: body.to_string().into(), ..self }
+    }
+
+    /// A request of these parts.
     ///
     /// ```
     /// use providertest::fake::http::Request;

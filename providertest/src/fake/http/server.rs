@@ -8,7 +8,7 @@ use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper_util::{rt::TokioIo, service::TowerToHyperService};
 use provider_api::Catalogue;
 
-use super::{Answer, Body, Fake, Refused, Request, text};
+use super::{Answer, Body, Fake, Request, text};
 use crate::{
     fake::{On, Serving, reading::listed, serving::Connection},
     wire::{Reply, Wire},
@@ -76,7 +76,8 @@ impl Server {
         let of_native = of_effect.clone();
         let effect = move || {
             let answer = of_effect.fake.answer(&of_effect.request);
-            of_effect.quoting(answer.unwrap_or_else(|Refused(id)| of_effect.native(id)))
+            let error = |refused| of_effect.native(of_effect.fake.error_for(refused));
+            of_effect.quoting(answer.unwrap_or_else(error))
         };
         wire.serve(incoming, effect, move |id| of_native.quoting(of_native.native(id))).await
     }
@@ -108,7 +109,7 @@ impl Sent {
         }
         let body = || String::from_utf8_lossy(self.request.body()).into_owned();
         let quoted = match self.fake.credentials(&self.request) {
-            Some(credentials) if answer.status() == http::StatusCode::UNAUTHORIZED => Some(credentials),
+            Some(credentials) if self.fake.refuses_login(&answer) => Some(credentials),
             _ => self.payload.then(body),
         };
         match quoted {

@@ -113,6 +113,105 @@ async fn refusals_quote_what_was_sent_when_they_are_to() {
     assert_eq!(it.put("token", "x").await.1, json!({"kept": true}), "an answer quotes nothing");
 }
 
+/// Refuses in the body of a 200, has one error for several refusals, and words it in a field of its own.
+struct Envelope;
+
+impl Fake for Envelope {
+    fn read(&self, request: &Request) -> Reading {
+        Route::read(&[Route::new("put", "PUT", "/{target}/{name}").with_payload()], request, "nowhere")
+    }
+
+    fn answer(&self, _: &Request) -> Result<Answer, Refused> {
+        Err(Refused("changed"))
+    }
+
+    fn native(&self, _: &Request, error: &NativeError) -> Answer {
+        refusal(error, "no".to_owned(), &json!({"ok": false, "error": {"code": error.code, "text": "no"}}))
+    }
+
+    fn quotes(&self) -> bool {
+        true
+    }
+
+    fn refuses(&self, answer: &Answer) -> bool {
+        json_of(answer)["ok"] == false
+    }
+
+    fn refuses_login(&self, refusal: &Answer) -> bool {
+        json_of(refusal)["error"]["code"] == "E_KEY"
+    }
+
+    fn error_for(&self, _: Refused) -> &'static str {
+        "key"
+    }
+
+    fn credentials(&self, _: &Request) -> Option<String> {
+        Some("a-key".to_owned())
+    }
+
+    fn message(&self) -> &'static str {
+        "text"
+    }
+}
+
+#[tokio::test]
+async fn a_backend_may_refuse_in_ways_of_its_own() {
+    const KEY: NativeError = NativeError::new("key", &["put"], Class::Permanent, "here")
+        .status(200)
+        .code("E_KEY")
+        .fields(&[("retry-after", "7")]);
+    let wire = Wire::new(Ledger::default());
+    let server = Server::new(Arc::new(Envelope), wire.clone(), Catalogue(&[&[KEY]]));
+    let request = ::http::Request::put("/north/a").body(Full::new(Bytes::new())).unwrap();
+    let answer = server.service().oneshot(request).await.unwrap();
+    assert_eq!(
+        (answer.status().as_u16(), &answer.headers()["retry-after"]),
+        (200, &::http::HeaderValue::from_static("7"))
+    );
+    let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+    let body: Value = serde_json::from_slice(&bytes).unwrap();
+    assert_eq!(body["error"]["text"], "no: a-key", "it was asked by its own ways");
+    let call = &wire.calls()[0];
+    assert_eq!((call.target.as_str(), call.subject.as_str(), call.mutates), ("north", "a", true));
+}
+
+#[test]
+fn an_error_without_a_code_is_not_the_backends_own() {
+    let gateway = NativeError::new("gateway", &[], Class::Transient, "here").status(502);
+    let answer = refusal(&gateway, "bad gateway".to_owned(), &json!({"error": {}}));
+    assert_eq!((answer.status().as_u16(), json_of(&answer)), (502, Value::Null));
+}
+
+#[test]
+fn a_route_is_told_by_path_query_and_body() {
+    const ROUTES: &[Route] = &[
+        Route::new("seed", "PUT", "/disks/{name}").with_field("content").with_payload(),
+        Route::new("disk", "PUT", "/disks/{name}"),
+        Route::new("tagged", "GET", "/disks?tag=ours"),
+        Route::new("page", "GET", "/disks?after={token}"),
+        Route::new("disks", "GET", "/disks"),
+    ];
+    let kind = |request: &Request| Route::find(ROUTES, request).map(|found| found.route.kind);
+    let put = || Request::new("PUT", "/disks/a");
+    assert_eq!(kind(&put().with_json(&json!({"content": ""}))), Some("seed"));
+    assert_eq!(kind(&put().with_json(&json!({"content": null}))), Some("disk"));
+    assert_eq!(kind(&put()), Some("disk"));
+    for (uri, expected) in [
+        ("/disks", Some("disks")),
+        ("/disks?tag=ours", Some("tagged")),
+        ("/disks?tag=theirs", Some("disks")),
+        ("/disks?after=9", Some("page")),
+        ("/disks/a", None),
+        ("/", None),
+    ] {
+        assert_eq!(kind(&Request::new("GET", uri)), expected, "{uri}");
+    }
+    let nonsense = Route::read(ROUTES, &Request::new("GET", "/"), "north");
+    assert_eq!(nonsense, Reading::new("nonsense", "north"));
+    let seed = Route::read(ROUTES, &put().with_json(&json!({"content": "x"})), "north");
+    assert_eq!(seed, Reading::new("seed", "north").about("a").mutates().with_payload());
+}
+
 #[tokio::test]
 async fn an_unheard_of_error_is_worded_like_any_other() {
     let it = Fixture::new(false);

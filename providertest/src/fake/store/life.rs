@@ -39,8 +39,8 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
     /// Begins to make an instance, or a placeholder. It is made after [`Ways::work`](super::Ways::work), and then boots.
     ///
     /// # Errors
-    /// AlreadyExists where the key is taken, Invalid where key, name or place make no sense, Quota, and PartsMissing where
-    /// parts are explicit and one is not there.
+    /// AlreadyExists where the key is taken, Invalid where key, name or place make no sense, Quota, and where parts are
+    /// explicit PartsMissing and InUse.
     pub fn make(&mut self, place: &str, new: New<I>) -> Result<Made, Refusal> {
         let wide = self.ways.wide_keys;
         if self.instances.iter().any(|other| other.key == new.key && (wide || other.place == place)) {
@@ -49,7 +49,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
         if new.key.is_empty() || new.name.is_empty() || !self.places.iter().any(|known| known == place) {
             return Err(Refusal::Invalid);
         }
-        if self.quota.is_some_and(|quota| self.instances.len() >= quota) {
+        if self.is_full() && !self.ways.parts_need_room {
             return Err(Refusal::Quota);
         }
         if !new.bare {
@@ -92,7 +92,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
     /// Makes a placeholder an instance: its marks, parts and all that is its own. It is not started.
     ///
     /// # Errors
-    /// NotFound, Locked, PartsMissing; AlreadyExists where it is an instance already, or going.
+    /// NotFound, Locked, PartsMissing, InUse; AlreadyExists where it is an instance already, or going.
     pub fn configure(&mut self, place: &str, new: New<I>) -> Result<(), Refusal> {
         let record = self.unlocked(place, &new.key)?;
         if !record.bare || record.gone_at.is_some() {

@@ -67,6 +67,15 @@ impl<I, P> Store<I, P> {
         self.instances.iter().find(|record| record.place == place && record.key == key)
     }
 
+    /// An instance or placeholder in a place by its life, which is what ids of a backend's own tell apart.
+    ///
+    /// # Errors
+    /// NotFound.
+    pub fn of_life(&self, place: &str, incarnation: u64) -> Result<&Record<I>, Refusal> {
+        let mut here = self.instances.iter().filter(|record| record.place == place);
+        here.find(|record| record.incarnation == incarnation).ok_or(Refusal::NotFound)
+    }
+
     /// An instance or placeholder by its name, wherever it stands.
     pub fn named(&self, name: &str) -> Option<&Record<I>> {
         self.instances.iter().find(|record| record.name == name)
@@ -123,7 +132,8 @@ impl<I, P> Store<I, P> {
 
     /// The addresses that can be found out about it, in its own order; none before it is up.
     pub fn addresses_of(&self, record: &Record<I>) -> Vec<(Source, IpAddr)> {
-        if self.is_up(record) { record.addresses.clone() } else { Vec::new() }
+        let most = if self.ways.one_address { 1 } else { usize::MAX };
+        if self.is_up(record) { record.addresses.iter().take(most).copied().collect() } else { Vec::new() }
     }
 
     /// Everything that stands here, as an observer sees it: `Backend::everything` of a fake.
@@ -176,15 +186,18 @@ impl<I, P> Store<I, P> {
 }
 
 impl<I: Clone, P: Clone + Default> Store<I, P> {
-    /// One page of the instances and placeholders in a place, or in all of them, in the order of their keys. An
-    /// unreadable one is among them, and its reader sees that by its field. What was to vanish once a listing had named
-    /// it is gone after this.
+    /// One page of the instances and placeholders in a place, or in all of them, in the order of their keys, as they were
+    /// when the listing was last brought up to date. An unreadable one is among them, and its reader sees that by its
+    /// field. What was to vanish once a listing had named it is gone after this.
     ///
     /// # Errors
     /// BadPage for a token that no page gave.
     pub fn list(&mut self, place: Option<&str>, from: Option<&str>) -> Result<Page<Record<I>>, Refusal> {
+        if self.now >= self.listed.0 + self.ways.lag {
+            self.listed = (self.now, self.instances.clone());
+        }
         let here = |record: &&Record<I>| place.is_none_or(|place| record.place == place);
-        let records: Vec<_> = self.instances.iter().filter(here).cloned().collect();
+        let records: Vec<_> = self.listed.1.iter().filter(here).cloned().collect();
         // Two places may have the same key.
         let key = |record: &Record<I>| match place {
             Some(_) => record.key.clone(),

@@ -108,6 +108,8 @@ pub struct Store<I, P = ()> {
     /// Whether what the backend is asked about itself fails: the check reason APIError. A fake that is asked so honours
     /// it.
     pub ailing: bool,
+    /// What listings show, and since when.
+    listed: (Duration, Vec<Record<I>>),
     now: Duration,
     stamp: Timestamp,
     counter: u64,
@@ -204,6 +206,7 @@ impl<I, P> Store<I, P> {
             next_fails: None,
             vanishing: None,
             ailing: false,
+            listed: (Duration::ZERO, Vec::new()),
             now: Duration::ZERO,
             stamp: Timestamp::UNIX_EPOCH,
             counter: 0,

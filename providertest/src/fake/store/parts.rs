@@ -1,19 +1,24 @@
 //! Parts of instances, which is what a backend calls disks, seeds, rules.
 
-use super::{NewPart, Part, Parts, Record, Refusal, Store};
+use provider_api::Timestamp;
+
+use super::{NewPart, Page, Part, Parts, Record, Refusal, Store, page};
 
 impl<I: Clone, P: Clone + Default> Store<I, P> {
     /// Makes a part, or makes it anew over an unused one of that name; one that is in use stays as it is. The answer is its
     /// life.
     ///
     /// # Errors
-    /// Invalid without a name or in an unknown place; InUse.
+    /// Invalid without a name or in an unknown place; InUse; Quota where parts need room.
     pub fn put_part(&mut self, place: &str, new: NewPart<P>) -> Result<u64, Refusal> {
         if new.name.is_empty() || !self.places.iter().any(|known| known == place) {
             return Err(Refusal::Invalid);
         }
         if self.is_used(place, &new.name) {
             return Err(Refusal::InUse);
+        }
+        if self.is_full() && self.ways.parts_need_room {
+            return Err(Refusal::Quota);
         }
         self.parts.retain(|part| part.place != place || part.name != new.name);
         let (incarnation, created, place) = (self.count(), self.stamp, place.to_owned());
@@ -51,6 +56,8 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
                 self.put_part(place, new)?;
             } else if self.part(place, name).is_none() {
                 return Err(Refusal::PartsMissing);
+            } else if self.is_used(place, name) {
+                return Err(Refusal::InUse);
             }
         }
         Ok(())
@@ -68,7 +75,38 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
     }
 }
 
+impl<I: Clone, P: Clone + Default> Store<I, P> {
+    /// One page of the parts in a place, in the order of their names. The shared things are among them, as parts of no
+    /// life that are older than everything: a listing of disks shows base disks too.
+    ///
+    /// # Errors
+    /// BadPage for a token that no page gave.
+    pub fn list_parts(&self, place: &str, from: Option<&str>) -> Result<Page<Part<P>>, Refusal> {
+        let shared = self.shared.iter().map(|name| Part {
+            place: place.to_owned(),
+            name: name.clone(),
+            incarnation: 0,
+            created: Timestamp::UNIX_EPOCH,
+            shared: Vec::new(),
+            payload: None,
+            own: P::default(),
+        });
+        let here = self.parts.iter().filter(|part| part.place == place).cloned();
+        page(here.chain(shared).collect(), |part| part.name.clone(), from, self.page_size)
+    }
+}
+
 impl<I, P> Store<I, P> {
+    /// The instance that uses a part.
+    pub fn user_of(&self, part: &Part<P>) -> Option<&Record<I>> {
+        self.instances.iter().find(|record| record.place == part.place && record.parts.contains(&part.name))
+    }
+
+    /// Whether the quota is used up.
+    pub fn is_full(&self) -> bool {
+        self.quota.is_some_and(|quota| self.instances.len() >= quota)
+    }
+
     /// The part of that name in a place, if there is one.
     pub fn part(&self, place: &str, name: &str) -> Option<&Part<P>> {
         self.parts.iter().find(|part| part.place == place && part.name == name)

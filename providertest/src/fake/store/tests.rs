@@ -187,6 +187,62 @@ fn parts_in_use_are_kept() {
 }
 
 #[test]
+fn a_part_has_one_user_and_is_listed_beside_what_is_shared() {
+    let it = Fixture::new(Ways { parts: Parts::Explicit, ..Ways::default() });
+    let disk = |name: &str| NewPart { name: name.to_owned(), ..NewPart::default() };
+    it.store.open().put_part("z1", disk("a-disk")).unwrap();
+    it.store.open().put_part("z1", disk("spare")).unwrap();
+    it.store.open().put_part("z2", disk("elsewhere")).unwrap();
+    it.make("a", &["a-disk"]).unwrap();
+    assert_eq!(it.make("b", &["a-disk"]), Err(Refusal::InUse));
+    let mut store = it.store.open();
+    store.page_size = 2;
+    let first = store.list_parts("z1", None).unwrap();
+    let rest = store.list_parts("z1", first.next.as_deref()).unwrap();
+    let parts: Vec<_> = first.items.iter().chain(&rest.items).collect();
+    let user = |part: &Part<()>| store.user_of(part).map(|record| record.name.clone());
+    let shown: Vec<_> = parts.iter().map(|part| (part.name.as_str(), user(part))).collect();
+    assert_eq!(shown, [("a-disk", Some("a".to_owned())), ("base", None), ("spare", None)]);
+    assert_eq!((parts[1].incarnation, rest.next), (0, None));
+}
+
+#[test]
+fn where_parts_need_room_a_quota_is_theirs() {
+    let it = Fixture::new(Ways { parts: Parts::Explicit, parts_need_room: true, ..Ways::default() });
+    let disk = || NewPart { name: "a-disk".to_owned(), ..NewPart::default() };
+    it.store.open().put_part("z1", disk()).unwrap();
+    it.store.open().quota = Some(0);
+    assert_eq!(it.store.open().put_part("z2", disk()), Err(Refusal::Quota));
+    it.make("a", &["a-disk"]).unwrap();
+}
+
+#[test]
+fn a_lagging_listing_shows_what_was_until_it_is_brought_up_to_date() {
+    let it = Fixture::new(Ways { lag: Duration::from_secs(5), ..Ways::default() });
+    let listed = || it.store.open().list(Some("z1"), None).unwrap().items.len();
+    it.make("a", &[]).unwrap();
+    assert_eq!((listed(), it.state("a").as_str()), (0, "starting"));
+    it.pass(5);
+    assert_eq!(listed(), 1);
+    it.make("b", &[]).unwrap();
+    it.pass(4);
+    assert_eq!(listed(), 1);
+    it.pass(1);
+    assert_eq!(listed(), 2);
+}
+
+#[test]
+fn a_backend_that_shows_one_address_shows_the_first() {
+    let it = Fixture::new(Ways { one_address: true, ..Ways::default() });
+    let life = it.make("a", &[]).unwrap().incarnation;
+    it.pass(20);
+    let store = it.store.open();
+    let record = store.of_life("z1", life).unwrap();
+    assert_eq!(store.addresses_of(record), record.addresses[..1]);
+    assert_eq!(store.of_life("z2", life).err(), Some(Refusal::NotFound));
+}
+
+#[test]
 fn a_token_and_its_rights_are_looked_at() {
     let it = Fixture::new(Ways { rights: &["read", "write"], ..Ways::default() });
     let mut store = it.store.open();

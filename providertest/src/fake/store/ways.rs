@@ -37,8 +37,14 @@ pub struct Ways {
     pub locks: bool,
     /// The native states in which somebody else's work locks an instance: `backup`.
     pub locking: &'static [&'static str],
+    /// How far a listing of instances may be behind. It is as far behind as it may be, so that a provider cannot but
+    /// notice.
+    pub lag: Duration,
     /// What becomes of the parts of an instance.
     pub parts: Parts,
+    /// Whether the quota is one of room that parts take: with it used up no part is made, and an instance whose parts are
+    /// there still is.
+    pub parts_need_room: bool,
     /// Whether keys are numbers, not names: what others plant then gets numbers. Which number a made instance has, its
     /// handler says in [`New::key`](super::New::key).
     pub numbered: bool,
@@ -50,6 +56,8 @@ pub struct Ways {
     pub rights: &'static [&'static str],
     /// What its native states are called.
     pub states: States,
+    /// Whether an instance has no more than one address: the first of its addresses.
+    pub one_address: bool,
     /// The addresses of the instance with that number in the place with that index, the most trusted first. They show once
     /// it is up. [`leases`] is the default.
     pub addresses: fn(place: usize, number: u16) -> Vec<(Source, IpAddr)>,
@@ -92,12 +100,15 @@ impl Default for Ways {
             tasks: false,
             locks: false,
             locking: &[],
+            lag: Duration::ZERO,
             parts: Parts::None,
+            parts_need_room: false,
             numbered: false,
             wide_keys: false,
             moves: false,
             rights: &[],
             states: States::default(),
+            one_address: false,
             addresses: leases,
         }
     }

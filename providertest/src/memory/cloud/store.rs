@@ -64,6 +64,9 @@ fn ways(profile: &Profile) -> Ways {
         },
         numbered,
         wide_keys: numbered || moves,
+        lag: Duration::ZERO,
+        one_address: false,
+        parts_need_room: false,
         moves,
         rights: RIGHTS,
         states: States {
