@@ -68,6 +68,7 @@ pub mod saboteur;
 pub mod saboteurs;
 pub mod seen;
 pub mod selfcheck;
+mod story;
 pub mod sweep;
 pub mod wire;
 pub mod world;

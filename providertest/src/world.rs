@@ -325,8 +325,9 @@ impl World {
     /// As for [`World::together`].
     pub async fn create(&self, request: &CreateRequest) -> Checked<Result<ProviderId, Error>> {
         let provider = Arc::clone(self.provider());
+        let line = self.begins(format_args!("create {}", request.name));
         let result = self.alone(async move { provider.create(request).await }).await?;
-        self.note(format!("create {} -> {}", request.name, said(&result)));
+        line.ends(said(&result));
         Ok(result)
     }
 
@@ -367,9 +368,9 @@ impl World {
     /// As for [`World::together`].
     pub async fn get(&self, id: &ProviderId) -> Checked<Result<Instance, GetError>> {
         let provider = Arc::clone(self.provider());
+        let line = self.begins(format_args!("get {id}"));
         let result = self.alone(async move { provider.get(id).await }).await?;
-        let text = result.as_ref().map(|instance| format!("{:?}", instance.state));
-        self.note(format!("get {id} -> {}", said(&text)));
+        line.ends(said(&result.as_ref().map(|instance| format!("{:?}", instance.state))));
         Ok(result)
     }
 
@@ -388,8 +389,9 @@ impl World {
     /// As for [`World::together`].
     pub async fn delete(&self, id: &ProviderId) -> Checked<Result<Deleted, Error>> {
         let provider = Arc::clone(self.provider());
+        let line = self.begins(format_args!("delete {id}"));
         let result = self.alone(async move { provider.delete(id).await }).await?;
-        self.note(format!("delete {id} -> {}", said(&result.as_ref().map(|deleted| format!("{deleted:?}")))));
+        line.ends(said(&result.as_ref().map(|deleted| format!("{deleted:?}"))));
         Ok(result)
     }
 
@@ -408,11 +410,11 @@ impl World {
     /// As for [`World::together`].
     pub async fn list(&self) -> Checked<Result<Listing, Error>> {
         let provider = Arc::clone(self.provider());
+        let line = self.begins("list");
         let result = self.alone(async move { provider.list_by_tag().await }).await?;
-        let text = result.as_ref().map(|listing| {
+        line.ends(said(&result.as_ref().map(|listing| {
             format!("{} items, {} unreachable", listing.items.len(), listing.unreachable.len())
-        });
-        self.note(format!("list -> {}", said(&text)));
+        })));
         Ok(result)
     }
 
@@ -436,11 +438,9 @@ impl World {
     /// Broken when it does not.
     pub async fn leftovers(&self) -> Checked<LeftoverListing> {
         let Some(leftovers) = self.built.leftovers.clone() else { return Ok(LeftoverListing::default()) };
+        let line = self.begins("leftovers");
         let result = self.alone(async move { leftovers.list().await }).await?;
-        self.note(format!(
-            "leftovers -> {}",
-            said(&result.as_ref().map(|l| format!("{} items", l.items.len())))
-        ));
+        line.ends(said(&result.as_ref().map(|l| format!("{} items", l.items.len()))));
         result
             .map_err(|error| Stop::Broken(format!("listing leftovers failed: {error} [{:?}]", error.class())))
     }
@@ -452,8 +452,9 @@ impl World {
     pub async fn delete_leftover(&self, leftover: &Leftover) -> Checked<Result<(), Error>> {
         let Some(leftovers) = self.built.leftovers.clone() else { return Ok(Ok(())) };
         let id = &leftover.id;
+        let line = self.begins(format_args!("delete leftover {id}"));
         let result = self.alone(async move { leftovers.delete(id).await }).await?;
-        self.note(format!("delete leftover {id} -> {}", said(&result.as_ref().map(|()| "done"))));
+        line.ends(said(&result.as_ref().map(|()| "done")));
         Ok(result)
     }
 
@@ -464,9 +465,10 @@ impl World {
     pub async fn check(&self, within: Duration) -> Checked<Option<Vec<TargetStatus>>> {
         let Some(checker) = self.built.checker.clone() else { return Ok(None) };
         let by = Deadline::within(&*self.case.clock, within);
+        let line = self.begins("check");
         let targets = self.alone(async move { checker.check(by).await }).await?;
         let text: Vec<_> = targets.iter().map(|t| format!("{}: {}", t.name, t.reason.code)).collect();
-        self.note(format!("check -> {}", text.join(", ")));
+        line.ends(text.join(", "));
         Ok(Some(targets))
     }
 

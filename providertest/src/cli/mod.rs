@@ -37,6 +37,7 @@ use progress::{Bar, Lines};
 /// }
 /// ```
 pub fn main(harness: impl Harness) -> ExitCode {
+    run::panics::whole_process();
     let harness: Arc<dyn Harness> = Arc::new(harness);
     let code = match Flags::try_parse_from(std::env::args_os()) {
         Ok(flags) => command(harness, &flags, &command_line(std::env::args_os().next())),

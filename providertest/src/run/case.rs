@@ -1,18 +1,21 @@
 //! One case: a runtime, a backend, a provider, the rule's code, and the judgement on the harness afterwards.
 
 use std::{
-    cell::RefCell,
     collections::hash_map::DefaultHasher,
     hash::{Hash, Hasher},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Once},
+    pin::pin,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures::FutureExt;
 use provider_api::{Clock, Spawner, SystemClock, TokioSpawner};
 
-use super::Options;
+use super::{
+    Options,
+    panics::{Heeding, Panic, Panics},
+};
 use crate::{
     capture::Carrying,
     clock::CaseClock,
@@ -30,6 +33,10 @@ use crate::{
 const REAL_WATCHDOG: Duration = Duration::from_secs(1_800);
 /// And then there is this much for what it has left there to be looked at and removed.
 const REAL_AFTERMATH: Duration = Duration::from_secs(300);
+/// For making a fake, and for looking at it afterwards.
+const FAKE_AFTERMATH: Duration = Duration::from_secs(5);
+/// How long a closure of the provider's that nobody waits for may work on after its case, to be heard if it panics.
+const GRACE: Duration = Duration::from_millis(200);
 
 /// How many smaller sequences are tried for one that breaks a rule.
 const SHRINKS: usize = 300;
@@ -149,33 +156,36 @@ fn once(
     let mode = if matches!(kind, Kind::Absent(_)) { Mode::Absent } else { Mode::Present };
     let case = case(options, setup, rule, kind);
     let ledger = case.wire.ledger().clone();
-    let limit = match options.backend {
-        BackendKind::Real => REAL_WATCHDOG + REAL_AFTERMATH,
-        BackendKind::Fake => options.watchdog,
+    let panics = Panics::default();
+    let here = panics.here();
+    let (watchdog, aftermath) = match options.backend {
+        BackendKind::Real => (REAL_WATCHDOG, REAL_AFTERMATH),
+        BackendKind::Fake => (options.watchdog, FAKE_AFTERMATH),
     };
+    let playing = Playing { harness, options, setup, rule, kind, looking, watchdog, panics: &panics };
     let body = async {
-        match tokio::time::timeout(limit, play(harness, options, setup, rule, kind, case, looking)).await {
+        match tokio::time::timeout(watchdog + aftermath, play(&playing, case)).await {
             Ok(outcome) => outcome,
-            Err(_) => {
-                Outcome::error(format!("the case did not end within {limit:?} of real time:\n{ledger:?}"))
-            }
+            Err(_) => Outcome::of(Err(overlong(watchdog + aftermath, &ledger))),
         }
     };
-    last_panic();
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(body)));
-    // Held closures must not keep the thread.
-    runtime.shutdown_background();
+    // Held closures must not keep the thread; one that is merely not done yet may have something to say.
+    match panics.any_at_work() && ledger.parked() == 0 {
+        true => runtime.shutdown_timeout(GRACE),
+        false => runtime.shutdown_background(),
+    }
+    let heard = panics.take();
+    drop(here);
     let ended = |stop| {
         let evidence =
             Evidence { replay: replay(options, setup, rule, kind), mend: rule.mend, ..Evidence::default() };
         Outcome { evidence: Some(evidence), ..Outcome::of(Err(stop)) }
     };
-    let mut outcome = match (outcome, last_panic()) {
-        (Err(_), text) => ended(panicked(text)),
-        // Its executor swallowed it: whoever waited for the task saw an answer lost, and took that for one of the world's.
-        (Ok(outcome), Some(text)) if !outcome.is_red() => {
-            ended(Stop::Error(format!("a task of the fake or of the provider panicked {text}")))
-        }
+    let mut outcome = match (outcome, heard.first()) {
+        (Err(_), _) => ended(Panic::unwound(&heard)),
+        // After all was judged: in a task that the end of the runtime dropped, or on another thread.
+        (Ok(outcome), Some(panic)) if !outcome.is_red() => ended(panic.stop()),
         (Ok(outcome), _) => outcome,
     };
     outcome.mode = mode;
@@ -231,20 +241,26 @@ fn case(options: &Options, setup: &Setup, rule: &Rule, kind: &Kind) -> Case {
     Case { clock, wire: Wire::new(ledger), seed, tag, folder: Arc::new(Folder::default()) }
 }
 
-async fn play(
-    harness: &Arc<dyn Harness>,
-    options: &Options,
-    setup: &Arc<Setup>,
+/// What a case is played with.
+struct Playing<'p> {
+    harness: &'p Arc<dyn Harness>,
+    options: &'p Options,
+    setup: &'p Arc<Setup>,
     rule: &'static Rule,
-    kind: &Kind,
-    case: Case,
+    kind: &'p Kind,
     looking: bool,
-) -> Outcome {
+    watchdog: Duration,
+    panics: &'p Panics,
+}
+
+async fn play(playing: &Playing<'_>, case: Case) -> Outcome {
+    let Playing { harness, options, setup, rule, kind, .. } = *playing;
     let backend = match harness.open(setup, &case).await {
         Ok(backend) => backend,
         Err(error) => return Outcome::error(format!("the backend cannot be had: {error}")),
     };
-    let spawner: Arc<dyn Spawner> = Arc::new(Carrying(TokioSpawner));
+    let panics = playing.panics.clone();
+    let spawner: Arc<dyn Spawner> = Arc::new(Heeding { spawner: Carrying(TokioSpawner), panics });
     let opening = Opening {
         setup: Arc::clone(setup),
         case,
@@ -253,24 +269,27 @@ async fn play(
         decorated: matches!(rule.check, Check::Decorated(_)),
         saboteur: options.saboteur,
         spawner,
-        looking,
+        looking: playing.looking,
     };
     let mut world = match World::open(opening) {
         Ok(world) => world,
         Err(stop) => return Outcome::of(Err(stop)),
     };
-    let checked = match options.backend {
-        BackendKind::Fake => check(&mut world, rule, kind).await,
-        BackendKind::Real => to_its_end(check(&mut world, rule, kind)).await,
-    };
+    let ledger = world.wire().ledger().clone();
+    let checked = to_its_end(playing, check(&mut world, rule, kind), &ledger).await;
     let (result, plans) = match checked {
         Ok(plans) => (judge(&world, kind, &plans), plans),
         Err(stop) => (Err(stop), Vec::new()),
     };
-    let evidence = match &result {
-        Err(Stop::Broken(_) | Stop::Error(_)) => Some(evidence(&world, options, setup, rule, kind).await),
-        _ => None,
+    let heard = playing.panics.take();
+    heard.iter().for_each(|panic| world.note(panic.line()));
+    let red = |result: &Checked| matches!(result, Err(Stop::Broken(_) | Stop::Error(_)));
+    let result = match heard.first() {
+        // Its executor swallowed it: whoever waited for the task saw an answer lost, and took that for one of the world's.
+        Some(panic) if !red(&result) => Err(panic.stop()),
+        _ => result,
     };
+    let evidence = if red(&result) { Some(evidence(&world, options, setup, rule, kind).await) } else { None };
     let cleaned = match options.backend {
         BackendKind::Real => world.backend().clean().await,
         BackendKind::Fake => Ok(()),
@@ -297,22 +316,25 @@ async fn check(world: &mut World, rule: &Rule, kind: &Kind) -> Checked<Vec<Fault
     Ok(Vec::new())
 }
 
-/// Whatever becomes of a check, a panic or no end at all, the real backend is to be cleaned after it.
-async fn to_its_end<T>(check: impl Future<Output = Checked<T>>) -> Checked<T> {
-    match tokio::time::timeout(REAL_WATCHDOG, AssertUnwindSafe(check).catch_unwind()).await {
+/// Whatever becomes of a check, a panic or no end at all, its case is to be told, and a real backend to be cleaned.
+async fn to_its_end<T>(
+    playing: &Playing<'_>,
+    check: impl Future<Output = Checked<T>>,
+    ledger: &Ledger,
+) -> Checked<T> {
+    let limit = playing.watchdog;
+    // Pinned, so that it still waits for what it waits for when the ledger tells of that.
+    let mut checked = pin!(tokio::time::timeout(limit, AssertUnwindSafe(check).catch_unwind()));
+    match checked.as_mut().await {
         Ok(Ok(checked)) => checked,
-        Ok(Err(_)) => Err(panicked(last_panic())),
-        Err(_) => Err(Stop::Error(format!("the case did not end within {REAL_WATCHDOG:?}"))),
+        Ok(Err(_)) => Err(Panic::unwound(&playing.panics.take())),
+        Err(_) => Err(overlong(limit, ledger)),
     }
 }
 
-/// Where somebody panicked on this thread since this was last asked.
-fn last_panic() -> Option<String> {
-    PANIC.with_borrow_mut(Option::take)
-}
-
-fn panicked(text: Option<String>) -> Stop {
-    Stop::Broken(format!("it panicked {}", text.as_deref().unwrap_or("somewhere")))
+/// What nothing came of within that time.
+fn overlong(limit: Duration, ledger: &Ledger) -> Stop {
+    Stop::Error(format!("the case did not end within {limit:?} of real time:\n{ledger:?}"))
 }
 
 /// The kit judges the harness too: what passed only because nothing happened is no pass.
@@ -387,27 +409,4 @@ fn replay(options: &Options, setup: &Setup, rule: &Rule, kind: &Kind) -> String 
         _ => String::new(),
     };
     format!("--rule {} --setup {} --seed {}{plan}", rule.id, setup.name, options.seed)
-}
-
-thread_local! {
-    static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
-}
-
-/// Panics of cases are results; they are kept for the report instead of being printed.
-pub(super) fn hush_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            // Outside of a case's thread a panic is the kit's own, and is printed.
-            if std::thread::current().name().is_some() {
-                return before(info);
-            }
-            let at = info.location().map(ToString::to_string).unwrap_or_default();
-            let payload = info.payload();
-            let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
-            PANIC.with_borrow_mut(|slot| *slot = Some(format!("at {at}: {text}")));
-        }));
-    });
 }

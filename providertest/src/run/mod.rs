@@ -1,8 +1,9 @@
 //! Runs rules: one runtime, one backend and one provider for each case, spread over threads.
 //!
-//! The case itself is in `case.rs`, the collecting of results in `tally.rs`.
+//! The case itself is in `case.rs`, what becomes of panics in `panics.rs`, the collecting of results in `tally.rs`.
 
 mod case;
+pub(crate) mod panics;
 mod queue;
 mod tally;
 #[cfg(test)]
@@ -133,7 +134,7 @@ const MOST_THREADS: usize = 1_024;
 
 /// Runs rules in every setup, case after case on the threads that the options give, and reports how each went.
 pub fn run(harness: &Arc<dyn Harness>, options: &Options, progress: &dyn Progress) -> Report {
-    case::hush_panics();
+    panics::listen();
     let started = Instant::now();
     let setups: Vec<Arc<Setup>> = harness
         .setups()

@@ -1,5 +1,6 @@
 //! Every saboteur, group by group like the rules.
 
+pub mod aside;
 pub mod check;
 pub mod create;
 pub mod delete;
@@ -24,6 +25,7 @@ pub fn all() -> impl Iterator<Item = &'static Saboteur> {
         check::SABOTEURS,
         watch::SABOTEURS,
         runtime::SABOTEURS,
+        aside::SABOTEURS,
         observability::SABOTEURS,
         model::SABOTEURS,
         sweeps::SABOTEURS,
