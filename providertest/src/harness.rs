@@ -483,6 +483,14 @@ pub trait Hand: Send + Sync {
             None => Err(Unable("set the page size")),
         }
     }
+    /// Serves listings in pages with an empty one before each, until the page size is set again: a page with nothing on
+    /// it and the token of the next.
+    async fn serve_empty_pages(&self) -> Done {
+        match self.below() {
+            Some(below) => below.serve_empty_pages().await,
+            None => Err(Unable("serve empty pages")),
+        }
+    }
     /// Makes error answers to calls with a payload quote that payload, and refused logins the credentials; `false` ends it.
     async fn quote_payloads(&self, quote: bool) -> Done {
         match self.below() {

@@ -51,6 +51,9 @@ impl World {
             None => return Ok(self.hand().set_check_fault(None).await?),
             Some(Condition::Cut) => (reasons::UNREACHABLE, "cut off"),
             Some(Condition::Hangs) => (reasons::TIMEOUT, "let hang"),
+            Some(Condition::Slow(_)) => {
+                return Err(Stop::Blocked("a real backend cannot be made slow".into()));
+            }
         };
         if self.backend().targets().len() != 1 || !self.hand().check_faults().contains(&reason) {
             return Err(Stop::Blocked(format!("a real backend cannot be {power} by this harness")));

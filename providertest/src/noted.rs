@@ -146,6 +146,38 @@ impl Hand for Noted<'_> {
         }
     }
 
+    async fn set_page_size(&self, size: usize) -> Result<(), Unable> {
+        let done = self.bare().set_page_size(size).await;
+        self.tell(done, format_args!("listings come in pages of {size} from here on"))
+    }
+
+    async fn serve_empty_pages(&self) -> Result<(), Unable> {
+        let done = self.bare().serve_empty_pages().await;
+        self.tell(done, "listings come in pages of which every other one is empty")
+    }
+
+    async fn quote_payloads(&self, quote: bool) -> Result<(), Unable> {
+        let done = self.bare().quote_payloads(quote).await;
+        let how = if quote { "quote what was sent" } else { "quote nothing any more" };
+        self.tell(done, format_args!("the backend's errors {how}"))
+    }
+
+    async fn revoke(&self, right: Option<&str>) -> Result<(), Unable> {
+        let done = self.bare().revoke(right).await;
+        match right {
+            Some(right) => self.tell(done, format_args!("the right {right} is taken from the provider")),
+            None => self.tell(done, "the provider has all rights again"),
+        }
+    }
+
+    async fn set_check_fault(&self, reason: Option<&str>) -> Result<(), Unable> {
+        let done = self.bare().set_check_fault(reason).await;
+        match reason {
+            Some(reason) => self.tell(done, format_args!("somebody provokes what is checked as {reason}")),
+            None => self.tell(done, "what was provoked is mended"),
+        }
+    }
+
     async fn break_watch(&self) -> Result<(), Unable> {
         let done = self.bare().break_watch().await;
         self.tell(done, "the stream of hints is broken")

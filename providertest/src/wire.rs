@@ -51,15 +51,18 @@ pub enum Condition {
     Hangs,
     /// Its connections break.
     Cut,
+    /// Each of its answers takes that long.
+    Slow(Duration),
 }
 
 /// As reports say it of a target: `z1 is cut off`.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Hangs => "hangs",
-            Self::Cut => "is cut off",
-        })
+        match self {
+            Self::Hangs => f.write_str("hangs"),
+            Self::Cut => f.write_str("is cut off"),
+            Self::Slow(each) => write!(f, "takes {each:?} for each answer"),
+        }
     }
 }
 
@@ -122,7 +125,7 @@ impl Wire {
         match condition {
             Some(Condition::Cut) => return Reply::Reset,
             Some(Condition::Hangs) => return self.silence(&ticket).await,
-            None => {}
+            Some(Condition::Slow(_)) | None => {}
         }
         let Some(fault) = fault else {
             let answer = effect();
@@ -299,7 +302,12 @@ impl Wire {
             mutates: incoming.mutates,
             fault: fault.clone(),
         });
-        (fault, state.conditions.get(&incoming.target).copied(), state.latency, operation)
+        let condition = state.conditions.get(&incoming.target).copied();
+        let latency = match condition {
+            Some(Condition::Slow(each)) => each,
+            _ => state.latency,
+        };
+        (fault, condition, latency, operation)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -55,7 +55,7 @@ use std::{collections::BTreeMap, net::IpAddr, path::PathBuf, time::Duration};
 use async_trait::async_trait;
 use provider_api::{Name, mark, reasons};
 
-use super::store::{HELD, New, Parts, Record, Shared, Source, Store, life};
+use super::store::{BETWEEN_EMPTY_PAGES, HELD, New, Parts, Record, Shared, Source, Store, life};
 use crate::{
     harness::{Case, Hand, HarnessError, Planted, Successor, Unable},
     wire::{Condition, Wire},
@@ -274,7 +274,13 @@ where
         let other = format!("somebody-elses-{}", store.count());
         let key = Self::key(&mut store, &other);
         let planted = Planted { name: other, marks: BTreeMap::new(), placement: Default::default() };
-        Self::put(&mut store, &record.place, &key, &planted, record.parts)
+        if store.ways.guards_borrowed {
+            return Self::put(&mut store, &record.place, &key, &planted, record.parts);
+        }
+        Self::put(&mut store, &record.place, &key, &planted, Vec::new())?;
+        let borrows = |other: &mut Record<I>, _| other.borrowed = record.parts;
+        let borrowed = store.change(&record.place, &key, borrows);
+        borrowed.map_err(|_| Unable("change an instance that was just made"))
     }
 
     async fn set_quota(&self, quota: Option<usize>) -> Done {
@@ -293,6 +299,11 @@ where
 
     async fn set_page_size(&self, size: usize) -> Done {
         self.store.open().page_size = size.max(1);
+        Ok(())
+    }
+
+    async fn serve_empty_pages(&self) -> Done {
+        self.store.open().page_size = BETWEEN_EMPTY_PAGES;
         Ok(())
     }
 

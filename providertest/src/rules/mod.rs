@@ -1,5 +1,6 @@
 //! The rule table: the single source of the contract's rules. One file per group.
 
+mod budgets;
 pub mod check;
 pub mod create;
 pub mod delete;

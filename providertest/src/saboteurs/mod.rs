@@ -1,6 +1,7 @@
 //! Every saboteur, group by group like the rules.
 
 pub mod aside;
+pub mod budgets;
 pub mod check;
 pub mod create;
 pub mod delete;
@@ -26,6 +27,7 @@ pub fn all() -> impl Iterator<Item = &'static Saboteur> {
         watch::SABOTEURS,
         runtime::SABOTEURS,
         aside::SABOTEURS,
+        budgets::SABOTEURS,
         observability::SABOTEURS,
         model::SABOTEURS,
         sweeps::SABOTEURS,

@@ -161,7 +161,14 @@ impl Hand for Cluster {
     }
 
     async fn set_page_size(&self, size: usize) -> Done {
+        self.server.set_empty_pages(false);
         self.played().page_size = Some(size);
+        Ok(())
+    }
+
+    async fn serve_empty_pages(&self) -> Done {
+        self.server.set_empty_pages(true);
+        self.played().page_size = Some(5);
         Ok(())
     }
 

@@ -83,6 +83,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
             addresses: (self.ways.addresses)(index, incarnation as u16),
             unreadable: false,
             parts: new.parts,
+            borrowed: Vec::new(),
             shared: new.shared,
             delivered: new.delivered,
             own: new.own,

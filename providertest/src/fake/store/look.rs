@@ -31,8 +31,13 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
+/// The page size that stands for pages of five with an empty page before each: no page but the last one says that a
+/// listing is at its end.
+pub const BETWEEN_EMPTY_PAGES: usize = 0;
+
 /// One page of `items` in the order of their keys: for what is no instance, parts say, or for rows that are older than the
-/// store. `from` is the token that the page before gave.
+/// store. `from` is the token that the page before gave, `size` the store's
+/// [`page_size`](Store::page_size).
 ///
 /// ```
 /// use providertest::fake::store::page;
@@ -50,16 +55,28 @@ pub fn page<T>(
     from: Option<&str>,
     size: usize,
 ) -> Result<Page<T>, Refusal> {
+    let size = match size {
+        BETWEEN_EMPTY_PAGES if from.is_none_or(|from| !from.starts_with(BEGUN)) => {
+            let next = Some(format!("{BEGUN}{}", from.unwrap_or_default()));
+            return Ok(Page { items: Vec::new(), next });
+        }
+        BETWEEN_EMPTY_PAGES => 5,
+        size => size,
+    };
     items.sort_by_cached_key(&key);
+    let from = from.map(|from| from.strip_prefix(BEGUN).unwrap_or(from)).filter(|from| !from.is_empty());
     if let Some(from) = from {
         let from = from.strip_prefix("after:").ok_or(Refusal::BadPage)?;
         items.retain(|item| key(item).as_str() > from);
     }
-    let more = items.len() > size.max(1);
-    items.truncate(size.max(1));
+    let more = items.len() > size;
+    items.truncate(size);
     let next = items.last().filter(|_| more).map(|last| format!("after:{}", key(last)));
     Ok(Page { items, next })
 }
+
+/// What a token begins with whose page had nothing on it yet.
+const BEGUN: &str = "begun:";
 
 impl<I, P> Store<I, P> {
     /// The instance or placeholder with that key in a place, whatever somebody did to it.
@@ -170,7 +187,8 @@ impl<I, P> Store<I, P> {
             let seed = parts.iter().find_map(|part| part.payload.as_ref());
             delivered.cloud_init = seed.map(|payload| payload.reveal().to_vec());
         }
-        let own = parts.iter().map(|part| life(part.incarnation));
+        let borrowed = record.borrowed.iter().filter_map(|name| self.part(&record.place, name));
+        let needed = parts.iter().copied().chain(borrowed).map(|part| life(part.incarnation));
         Thing {
             key: life(record.incarnation),
             kind: if record.bare { ThingKind::Placeholder } else { ThingKind::Instance },
@@ -179,7 +197,7 @@ impl<I, P> Store<I, P> {
             marks: record.marks.clone(),
             native_state: self.state_of(record).to_owned(),
             deleting: record.gone_at.is_some(),
-            references: own.chain(record.shared.iter().map(|name| shared(name))).collect(),
+            references: needed.chain(record.shared.iter().map(|name| shared(name))).collect(),
             delivered,
         }
     }

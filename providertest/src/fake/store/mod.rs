@@ -69,7 +69,7 @@ use provider_api::{Clock, Timestamp};
 pub(crate) use self::look::life;
 pub use self::{
     life::Made,
-    look::{Page, Phase, page},
+    look::{BETWEEN_EMPTY_PAGES, Page, Phase, page},
     record::{Event, HELD, Marks, New, NewPart, Part, Record, Source},
     tasks::{Failure, Outcome, Task},
     ways::{Parts, States, Ways, leases},
@@ -91,7 +91,7 @@ pub struct Store<I, P = ()> {
     pub tasks: Vec<Task>,
     /// How many instances and placeholders there may be.
     pub quota: Option<usize>,
-    /// How many rows a page has: 100, until somebody says otherwise.
+    /// How many rows a page has: 100, until somebody says otherwise; or [`BETWEEN_EMPTY_PAGES`].
     pub page_size: usize,
     /// Whether refusals quote what they were sent; a fake asks for it in `Fake::quotes`.
     pub quotes: bool,

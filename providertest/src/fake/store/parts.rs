@@ -36,7 +36,9 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
         if only.is_some_and(|only| only != part.incarnation) {
             return Err(Refusal::Changed);
         }
-        if self.is_used(place, name) {
+        let guarded =
+            if self.ways.guards_borrowed { self.is_used(place, name) } else { self.is_held(place, name) };
+        if guarded {
             return Err(Refusal::InUse);
         }
         self.parts.retain(|part| part.place != place || part.name != name);
@@ -112,8 +114,15 @@ impl<I, P> Store<I, P> {
         self.parts.iter().find(|part| part.place == place && part.name == name)
     }
 
-    /// Whether an instance uses a part.
+    /// Whether an instance uses a part, its own or another's.
     pub fn is_used(&self, place: &str, part: &str) -> bool {
+        let borrows = |record: &Record<I>| record.borrowed.iter().any(|used| used == part);
+        self.is_held(place, part)
+            || self.instances.iter().any(|record| record.place == place && borrows(record))
+    }
+
+    /// Whether an instance has a part among its own.
+    fn is_held(&self, place: &str, part: &str) -> bool {
         self.instances
             .iter()
             .any(|record| record.place == place && record.parts.iter().any(|used| used == part))

@@ -45,6 +45,9 @@ pub struct Record<I> {
     pub unreadable: bool,
     /// The names of the parts that it uses, all in its place.
     pub parts: Vec<String>,
+    /// The names of parts of another instance's that it needs and that the backend does not keep for it, see
+    /// [`Ways::guards_borrowed`](super::Ways::guards_borrowed).
+    pub borrowed: Vec<String>,
     /// The names of the shared things that it needs: a base image.
     pub shared: Vec<String>,
     /// What has reached it: user data, port, networks. User data on a part counts without being here.

@@ -116,6 +116,29 @@ fn nonsense_is_refused_and_quotas_are_kept() {
 }
 
 #[test]
+fn empty_pages_come_before_each_that_has_something() {
+    let it = Fixture::new(Ways::default());
+    let sizes = |names: &[&str]| {
+        for name in names {
+            it.store.open().make("z1", new(name, &[])).unwrap();
+        }
+        it.store.open().page_size = BETWEEN_EMPTY_PAGES;
+        let (mut from, mut sizes) = (None, Vec::new());
+        loop {
+            let page = it.store.open().list(Some("z1"), from.as_deref()).unwrap();
+            sizes.push(page.items.len());
+            from = page.next;
+            if from.is_none() {
+                return sizes;
+            }
+        }
+    };
+    assert_eq!(sizes(&[]), [0, 0]);
+    assert_eq!(sizes(&["a", "b", "c", "d", "e"]), [0, 5]);
+    assert_eq!(sizes(&["f", "g"]), [0, 5, 0, 2]);
+}
+
+#[test]
 fn pages_cover_everything_once() {
     let it = Fixture::new(Ways::default());
     for (place, name) in [("z1", "c"), ("z1", "a"), ("z2", "a"), ("z1", "b")] {

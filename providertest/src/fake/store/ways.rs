@@ -45,6 +45,9 @@ pub struct Ways {
     /// Whether the quota is one of room that parts take: with it used up no part is made, and an instance whose parts are
     /// there still is.
     pub parts_need_room: bool,
+    /// Whether it refuses to remove a part that another instance than its own has come to need. Where it does not, it
+    /// only says that the part is used, and whoever removes parts has to look.
+    pub guards_borrowed: bool,
     /// Whether keys are numbers, not names: what others plant then gets numbers. Which number a made instance has, its
     /// handler says in [`New::key`](super::New::key).
     pub numbered: bool,
@@ -103,6 +106,7 @@ impl Default for Ways {
             lag: Duration::ZERO,
             parts: Parts::None,
             parts_need_room: false,
+            guards_borrowed: true,
             numbered: false,
             wide_keys: false,
             moves: false,

@@ -12,7 +12,8 @@ use std::{
 use provider_api::{
     Access, Profile, Secret,
     profile::{
-        AsyncOp, IpSource, Mobility, PrimaryKey, ProvisioningState, Quota, Readiness, SecondaryResources,
+        AsyncOp, DeleteBinding, IpSource, Mobility, PrimaryKey, ProvisioningState, Quota, Readiness,
+        SecondaryResources,
     },
 };
 
@@ -62,6 +63,8 @@ fn ways(profile: &Profile) -> Ways {
             SecondaryResources::Cascade => Parts::Cascade,
             SecondaryResources::Explicit => Parts::Explicit,
         },
+        // As where a disk is a file: it is locked by the machine that runs from it, and not by those that build on it.
+        guards_borrowed: profile.delete_binding == DeleteBinding::Name,
         numbered,
         wide_keys: numbered || moves,
         lag: Duration::ZERO,

@@ -11,12 +11,10 @@ use crate::{
     faults::{Answer, CallerThen, Effect, Fault, Match},
     hold,
     rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, when},
+    rules::budgets::SLACK,
     wire::Condition,
     world::{Tweaks, World},
 };
-
-/// Bookkeeping costs no time on the case's clock; a rounded sleep may.
-const SLACK: Duration = Duration::from_millis(10);
 
 pub(super) const BOUNDED: Rule = Rule {
     id: "create.bounded",

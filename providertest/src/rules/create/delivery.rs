@@ -30,7 +30,10 @@ pub(super) const CLOUD_INIT: Rule = Rule {
              lead to the same instance.",
     mend: "Carry the `Secret` from the request to the one call that uploads it, and `reveal` it there as \
            bytes. Encode it whole where the format takes only text, by base64 or as an ISO; put it through \
-           no template, no `String` and no line reader.",
+           no template, no `String`, no trimming and no line reader. What the backend cannot hold, since it \
+           is too long or no text, refuse as `Error::permanent` before the first call that changes \
+           something; cut and replace nothing. A provider that delivers none declares `Delivery::Ignored` \
+           and sends none.",
 };
 
 fn delivered(delivery: Delivery) -> Applies {

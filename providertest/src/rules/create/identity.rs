@@ -76,9 +76,11 @@ pub(super) const IDEMPOTENT: Rule = Rule {
              Each answer must be the first id, with one instance under the name, and that must be the \
              first one still. Where instances move about in the scope, or it is one place, a create with \
              another placement must find it too.",
-    mend: "Take the name from the request (it is `Name::from_uid`), look for it on the backend first, and \
-           adopt what `Ownership::of` calls ours. When the backend says that the name exists already, look \
-           again instead of passing that on as an error.",
+    mend: "Take the name from the request (it is `Name::from_uid`), look for it on the backend first, adopt \
+           what `Ownership::of` calls ours, and answer with the id of the place where it stands. Where \
+           instances move, or the scope is one place, look through the whole scope and not only where the \
+           placement points. When the backend says that the name exists already, look again instead of \
+           passing that on as an error, and keep no list of what was made: a new process has none.",
 };
 
 async fn idempotent(w: &mut World) -> Checked {

@@ -3,7 +3,10 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::FutureExt;
-use provider_api::{ProviderId, Wait, profile::DeleteBinding};
+use provider_api::{
+    ProviderId, Wait,
+    profile::{DeleteBinding, DeleteReturn},
+};
 
 use crate::{
     broken,
@@ -19,7 +22,8 @@ use crate::{
 pub(super) const BOUND_TO_INCARNATION: Rule = Rule {
     id: "delete.bound-to-incarnation",
     level: Level::Must,
-    says: "A delete that lands late never kills a successor; where the backend cannot tell, the look comes right before.",
+    says: "A delete that lands late never kills a successor, and none waits for one to go; where the backend cannot tell, \
+           the look comes right before.",
     caller: Caller::Reconciler,
     applies: |profile| when(profile.delete_binding == DeleteBinding::Incarnation),
     check: Check::Case(|w| late_landing(w).boxed()),
@@ -27,12 +31,13 @@ pub(super) const BOUND_TO_INCARNATION: Rule = Rule {
     why: "A delete that was long on its way lands after the proxy was made anew under the same name, and \
           kills the new one. The user loses a healthy proxy, and nobody asked for it.",
     tested: "Each changing call of a delete is held until a successor of the same name and marks has taken \
-             the place, and lands then: the successor must stand as it was. Where deletes are bound to the \
-             name alone, something foreign takes the place at one moment after another; only after the last \
-             look may it be removed.",
+             the place, and lands then: the successor must stand as it was. Where deletes wait, one waits for a \
+             deletion that hangs when the successor takes the place: it must end by its next look, and leave \
+             it alone. Where deletes are bound to the name alone, something foreign takes the place at one \
+             moment after another; only after the last look may it be removed.",
     mend: "Send the incarnation that was looked up (a uid precondition, a numeric id, a domain UUID) with \
-           each changing call of a delete. Where the backend takes none, declare `DeleteBinding::Name` and \
-           look directly before the call.",
+           each changing call of a delete, and compare it at each look of the wait for its end. Where the \
+           backend takes none, declare `DeleteBinding::Name` and look directly before the call.",
 };
 
 /// Every changing call of a delete lands only after a successor has taken the instance's place.
@@ -69,6 +74,52 @@ async fn late_landing(w: &mut World) -> Checked {
     if landed == 0 {
         return Err(Stop::Error("no call of a delete landed late".into()));
     }
+    waits_for_no_successor(w).await
+}
+
+/// When a successor takes the place of what a delete waits for.
+const REPLACED_AFTER: Duration = Duration::from_secs(5);
+/// How long that delete may go on beside its next look: for further looks, and for what is left of the parts.
+const LEFT_TO_DO: Duration = Duration::from_secs(10);
+
+/// A delete waits for a deletion that hangs, and a successor takes the instance's place: what it waited for is gone.
+async fn waits_for_no_successor(w: &mut World) -> Checked {
+    if w.profile().delete_return != DeleteReturn::Waits {
+        return Ok(());
+    }
+    let (request, id, _) = w.running().await?;
+    w.hand().begin_deletion(&request.name).await?;
+    w.catch_up().await;
+    let (provider, world) = (Arc::clone(w.provider()), &*w);
+    let began = w.elapsed();
+    let delete = async {
+        let answer =
+            provider.delete(&id).await.map_or_else(|error| error.to_string(), |it| format!("{it:?}"));
+        (world.elapsed(), answer)
+    };
+    let replace = async {
+        world.case().clock.sleep(REPLACED_AFTER, Wait::Idle).await;
+        let done = world.hand().replace(&request.name, Successor::SameMarks).await;
+        (world.elapsed(), done.map_or_else(|unable| unable.to_string(), |()| String::new()))
+    };
+    let ended = w.together(vec![delete.boxed(), replace.boxed()]).await?;
+    let mut ended = ended.into_iter().filter_map(|ended| ended.done());
+    let (Some((ended_at, answer)), Some((_, unable))) = (ended.next(), ended.next()) else {
+        return Err(Stop::Error("a caller that was to wait was dropped".into()));
+    };
+    if !unable.is_empty() {
+        return Err(Stop::Blocked(unable));
+    }
+    let every = w.profile().waits.iter().map(|wait| wait.every).max().unwrap_or_default();
+    let due = REPLACED_AFTER + every * 2 + LEFT_TO_DO;
+    let took = ended_at.saturating_sub(began);
+    hold!(
+        took <= due,
+        "a successor took the place of {id} {REPLACED_AFTER:?} into a delete that waited for it to go, and the delete \
+         went on waiting until {took:?} ({answer}); its look at the successor was due to be its last"
+    );
+    let successor = w.instance(&request.name).await?;
+    hold!(!successor.deleting, "a delete of {id} waited, and then began to delete its successor");
     Ok(())
 }
 

@@ -3,13 +3,20 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
-use provider_api::{CreateRequest, Deleted, GetError, ProviderId, State, Wait, profile::DeleteReturn};
+use provider_api::{
+    CreateRequest, Deleted, GetError, Operation, ProviderId, State, Wait,
+    profile::{DeleteReturn, Timeouts},
+};
 
 use crate::{
     broken, hold,
     looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always, when},
-    rules::{create::verbs::nothing_of, sweeps::verbs::nothing_left},
+    rules::{
+        budgets::{SLACK, hangs_in_time},
+        create::verbs::nothing_of,
+        sweeps::verbs::nothing_left,
+    },
     world::World,
 };
 
@@ -86,7 +93,8 @@ async fn repeat_while_deleting(w: &mut World) -> Checked {
 pub(super) const GONE_MEANS_GONE: Rule = Rule {
     id: "delete.gone-means-gone",
     level: Level::Must,
-    says: "Gone is answered when nothing is left, and not before; then get is NotFound and the listing has it no more.",
+    says: "Gone is answered when nothing is left, and not before; then get is NotFound and the listing has it no more. A \
+           delete that cannot wait for it ends within its budget, the config's where that gives one.",
     caller: Caller::Reconciler,
     applies: always,
     check: Check::Case(|w| gone_means_gone(w).boxed()),
@@ -94,10 +102,13 @@ pub(super) const GONE_MEANS_GONE: Rule = Rule {
     why: "Gone releases the finalizer, and nobody comes back. A destroy that had answered with a task id and \
           then failed on a lock was taken for done: the VM ran on, unowned and on the bill.",
     tested: "Deletes an instance that runs, one that has not booted, and one whose deletion hangs, on a fake \
-             for four hours. While it stands, Gone is broken; at Gone the observer must see nothing of it, \
-             also a while later, get must be NotFound and the listing be without it.",
+             for four hours. While it stands, Gone is broken, and a delete must end within its budget; at Gone \
+             the observer must see nothing of it, also a while later, get must be NotFound and the listing be \
+             without it. Where budgets are declared, nothing answers then: delete must be Transient within \
+             the profile's budget, and within five seconds where the config gives those.",
     mend: "Wait for the task's end, read its result, then look again; answer `Deleted::Accepted` or an error \
-           while anything shows. A `BoundedWait` that runs out is `Error::transient`, never Gone.",
+           while anything shows. A `BoundedWait` that runs out is `Error::transient`, never Gone. Run the \
+           whole delete in `Seam::bounded`, with the entry's budget over the profile's.",
 };
 
 async fn gone_means_gone(w: &mut World) -> Checked {
@@ -113,7 +124,13 @@ async fn gone_means_gone(w: &mut World) -> Checked {
     w.hand().begin_deletion(&request.name).await?;
     w.catch_up().await;
     for _ in 0..if w.is_fake() { 2 } else { 1 } {
+        let (began, budget) = (w.elapsed(), w.profile().budgets.delete);
         let answer = w.delete(&id).await?;
+        let took = w.elapsed().saturating_sub(began);
+        hold!(
+            took <= budget + SLACK || w.profile().timeouts != Timeouts::PerCall,
+            "the deletion of {id} hangs, and a delete took {took:?}; its budget is {budget:?}"
+        );
         let stands = !w.instances(&request.name).await?.is_empty();
         hold!(
             !stands || answer != Ok(Deleted::Gone),
@@ -128,7 +145,10 @@ async fn gone_means_gone(w: &mut World) -> Checked {
     if !w.instances(&request.name).await?.is_empty() {
         w.hand().finish_deletion(&request.name).await?;
     }
-    until_gone(w, &request, &id).await
+    until_gone(w, &request, &id).await?;
+    let (_, id, _) = w.running().await?;
+    hangs_in_time(w, Operation::Delete, Some(&id)).await?;
+    w.goes(&id).await
 }
 
 async fn until_gone(w: &World, request: &CreateRequest, id: &ProviderId) -> Checked {

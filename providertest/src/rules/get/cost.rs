@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::{FutureExt, future::BoxFuture};
-use provider_api::{GetError, Instance, ProviderId, Shown};
+use provider_api::{GetError, Instance, Operation, ProviderId, Shown};
 
 use crate::{
     broken,
@@ -12,6 +12,7 @@ use crate::{
     harness::UNKNOWN_STATE,
     hold,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    rules::budgets::hangs_in_time,
     world::World,
 };
 
@@ -69,18 +70,23 @@ async fn read_only(w: &mut World) -> Checked {
 pub(super) const CALL_BUDGET: Rule = Rule {
     id: "get.call-budget",
     level: Level::Must,
-    says: "A get makes no more backend calls than the profile says.",
+    says: "A get makes no more backend calls than the profile says, and ends within its budget, the config's where that \
+           gives one.",
     caller: Caller::Operator,
     applies: always,
     check: Check::Case(|w| call_budget(w).boxed()),
     absent: None,
     why: "Get runs for every proxy, again and again. A call more for each uses up rate limits and sessions; \
-          a provider that ran one command for each machine was too slow on real hosts.",
+          a provider that ran one command for each machine was too slow on real hosts. A get that waits \
+          longer than its budget for a host that is away keeps a reconcile from all others.",
     tested: "Asks for a running instance, and for one that is gone, a while after the last look. Each get \
              may make at most as many backend calls as the profile says, and must make one: an answer \
-             without a call is a memory.",
+             without a call is a memory. Where budgets are declared, nothing answers then: get must be \
+             Transient within the profile's budget, and within five seconds where the config gives those.",
     mend: "Ask for all that get needs in one call, or share one listing among gets for up to \
-           `listing_max_age`. Where more calls are due, raise `CallBudget::get` and say why.",
+           `listing_max_age`. Where more calls are due, raise `CallBudget::get` and say why. Run each \
+           operation in `Seam::bounded`, with the entry's budgets over the profile's \
+           (`BudgetOverrides::over`).",
 };
 
 async fn call_budget(w: &mut World) -> Checked {
@@ -107,7 +113,8 @@ async fn call_budget(w: &mut World) -> Checked {
         request.name
     );
     hold!(cost > 0, "get {id} answered NotFound without asking the backend");
-    Ok(())
+    let (_, id, _) = w.running().await?;
+    hangs_in_time(w, Operation::Get, Some(&id)).await
 }
 
 pub(super) const CANCEL_DOES_NOT_DISTURB: Rule = Rule {

@@ -47,10 +47,11 @@ pub(super) const LEFTOVERS_LISTED: Rule = Rule {
     absent: Some(|w| nothing_outlives(w).boxed()),
     why: "An instance went by somebody's hand, and its disk stayed. If no listing shows that, it stays on \
           the bill, and the next create of the name fails over it.",
-    tested: "Removes an instance and leaves its parts, which are served in pages of one. Each part that \
-             the observer sees must be a leftover with owner and creation time, after a restart too, and \
-             another installation must see none. Where the provider removes no parts itself, a delete must \
-             leave none, and no leftover be listed.",
+    tested: "Removes an instance and leaves its parts, which are served in pages of one, and where the \
+             harness can serve those, with empty pages between. Each part that the observer sees must be a \
+             leftover with owner and creation time, after a restart too, and another installation must see \
+             none. Where the provider removes no parts itself, a delete must leave none, and no leftover be \
+             listed.",
     mend: "Implement `Leftovers`: list what bears our mark, or our name (`Name`, `InstallationId::short`, \
            kind), and take away what a living instance needs. Read parts before instances, so that an \
            instance made in between protects its own.",
@@ -78,6 +79,15 @@ async fn listed(w: &mut World) -> Checked {
         "of one gone instance {} leftovers were due and nothing unreachable; listed are {all:?}",
         leftovers.len()
     );
+    if w.hand().serve_empty_pages().await.is_ok() {
+        let among = of(w, &request).await?;
+        hold!(
+            among == leftovers,
+            "with an empty page before each page the leftovers are {}, in pages of one {}",
+            ids(&among),
+            ids(&leftovers)
+        );
+    }
     w.restart(&Tweaks::default())?;
     let again = of(w, &request).await?;
     hold!(again == leftovers, "after a restart the leftovers are {again:?}, before it {leftovers:?}");

@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 
 use futures::FutureExt;
 use provider_api::{
-    CreateRequest, Error, FailureClass, Listing, Name, Profile,
+    CreateRequest, Error, FailureClass, Listing, Name, Operation, Profile,
     profile::{ListPartial, Timeouts},
 };
 
 use super::names;
 use crate::{
-    broken, hold,
+    broken,
+    harness::Planted,
+    hold,
     rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rules::budgets::hangs_in_time,
     wire::Condition,
     world::{Tweaks, World},
 };
@@ -72,9 +75,10 @@ pub(super) const ALL_PAGES: Rule = Rule {
     why: "A client that ignored the page token saw the first five hundred instances only. The others are \
           never collected and never counted, and look gone to whoever searches in the listing.",
     tested: "Has twenty-five instances listed, five made by create and the others planted with our mark, \
-             in pages of one, two and five. The listing must have all of them, once, and must have taken \
-             as many calls as there are pages. Where listings are declared to come without pages, the \
-             harness must be unable to serve any, and one answer must have all five.",
+             in pages of one, two and five, and where the harness can serve those, in pages of five with an \
+             empty one before each. The listing must have all of them, once, and must have taken as many \
+             calls as there are pages. Where listings are declared to come without pages, the harness must \
+             be unable to serve any, and one answer must have all five.",
     mend: "Follow the token until the backend gives none; a page may be short or empty before that. When a \
            token goes bad, drop what was read and begin anew, a bounded number of times, and then answer the \
            error.",
@@ -99,8 +103,12 @@ async fn all_pages(w: &mut World) -> Checked {
         made.push(name);
     }
     made.sort();
-    for size in [1, 2, 5] {
-        w.hand().set_page_size(size).await?;
+    for (size, pages_each) in [(1, 1), (2, 1), (5, 2)] {
+        let empty = pages_each == 2 && w.hand().serve_empty_pages().await.is_ok();
+        let (pages_each, with) = if empty { (2, ", each after an empty one,") } else { (1, "") };
+        if !empty {
+            w.hand().set_page_size(size).await?;
+        }
         // Where the provider names the size, it reads it from its config.
         w.restart(&Tweaks::default())?;
         w.catch_up().await;
@@ -109,14 +117,15 @@ async fn all_pages(w: &mut World) -> Checked {
         let lacks: Vec<_> = made.iter().filter(|name| !listed.contains(name)).collect();
         hold!(
             listed == made,
-            "in pages of {size} the listing has {} names of {}, and lacks {lacks:?}",
+            "in pages of {size}{with} the listing has {} names of {}, and lacks {lacks:?}",
             listed.len(),
             made.len()
         );
-        let (calls, pages) = (w.cost(moment), made.len().div_ceil(size) as u64);
+        let (calls, pages) = (w.cost(moment), pages_each * made.len().div_ceil(size) as u64);
         if calls < pages {
             return Err(Stop::Error(format!(
-                "pages of {size} make {pages} pages, but the listing took {calls} calls: the harness served no such pages"
+                "pages of {size}{with} make {pages} pages, but the listing took {calls} calls: the harness served no such \
+                 pages"
             )));
         }
     }
@@ -158,7 +167,10 @@ pub(super) const PARTIAL_AS_DECLARED: Rule = Rule {
           node.",
     tested: "With an instance in each part, one part after another is cut off or hangs. As the profile says, \
              it alone must be in `unreachable` with a reason and all else be listed, or the listing be \
-             Transient, within the budget. A scope of one part that is cut off or hangs must be Transient.",
+             Transient, within the budget. A scope of one part that is cut off or hangs must be Transient. \
+             Then one part answers so slowly, in pages of one, that it takes more than the whole budget: \
+             the same is due, or a whole listing. In the end nothing answers and the config gives five \
+             seconds, where budgets are declared: the listing must keep to them.",
     mend: "Read each part in a `Seam::bounded` of its own, shorter than the list's budget, and push its \
            failure into `Listing::unreachable` with a `Reason`, or return it as the error, as `ListPartial` \
            declares. Let none become an empty list.",
@@ -206,7 +218,8 @@ async fn partial_as_declared(w: &mut World) -> Checked {
     }
     let listed = names(&w.lists().await?);
     hold!(listed.len() == made.len(), "after all was mended, the listing has {listed:?} of {}", made.len());
-    Ok(())
+    slow_part(w, made).await?;
+    hangs_in_time(w, Operation::List, None).await
 }
 
 /// A scope of one part is read, or listing fails.
@@ -222,7 +235,58 @@ async fn no_parts(w: &mut World) -> Checked {
     }
     let listed = w.lists().await?.items.len();
     hold!(listed == 1, "after all was mended, the listing has {listed} instances of 1");
+    if w.is_fake() {
+        let made = one_in_each_part(w).await?;
+        slow_part(w, made).await?;
+        hangs_in_time(w, Operation::List, None).await?;
+    }
     Ok(())
+}
+
+/// The most pages that a slow part is given.
+const MANY_PAGES: u32 = 12;
+
+/// One part answers each call in good time, and has so many pages that together they take longer than a listing may. It
+/// is no part that hangs, so only a budget of its own keeps it from taking the others along.
+async fn slow_part(w: &mut World, mut made: Vec<(CreateRequest, String)>) -> Checked {
+    let budgets = w.profile().budgets;
+    let each = budgets.call * 3 / 4;
+    let Some((first, target)) = made.first().cloned() else { return Ok(()) };
+    if !w.profile().listing_pages || each * MANY_PAGES < budgets.list {
+        return Ok(());
+    }
+    w.in_pages_of_one().await?;
+    let pages = u32::try_from(budgets.list.as_nanos() / each.as_nanos().max(1)).unwrap_or(MANY_PAGES) + 1;
+    let ours = w.identity().installation.clone();
+    for _ in 0..pages {
+        let mut request = w.request();
+        request.placement = first.placement.clone();
+        let planted = w.marked(request.name.as_str(), &request.uid, &ours);
+        w.hand().plant(&Planted { placement: first.placement.clone(), ..planted }).await?;
+        made.push((request, target.clone()));
+    }
+    let condition = Condition::Slow(each);
+    let result = list_while(w, std::slice::from_ref(&target), condition).await?;
+    let omit = w.profile().list_partial == ListPartial::OmitUnreachable;
+    match result {
+        Ok(listing) if omit && !listing.unreachable.is_empty() => omits(&listing, &made, &target, condition),
+        Ok(listing) => {
+            let listed = names(&listing);
+            let lacks: Vec<_> =
+                made.iter().filter(|(it, _)| !listed.contains(&it.name.to_string())).collect();
+            hold!(
+                lacks.is_empty() && listing.unreachable.is_empty(),
+                "{target} {condition}, and the listing lacks {} of {} instances and does not say so",
+                lacks.len(),
+                made.len()
+            );
+            Ok(())
+        }
+        Err(error) if omit && w.profile().timeouts == Timeouts::PerCall => broken!(
+            "{target} {condition}, and has {pages} pages; the rest was due with it in unreachable, but list failed: {error}"
+        ),
+        Err(error) => passing(&error, &target, condition),
+    }
 }
 
 async fn list_while(w: &World, targets: &[String], condition: Condition) -> Checked<Result<Listing, Error>> {

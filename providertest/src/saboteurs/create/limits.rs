@@ -2,32 +2,17 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use provider_api::{
-    CreateRequest, Error, FailureClass, FailureId, Name, Provider, ProviderId, Registry, config::Shared,
-};
+use provider_api::{CreateRequest, Error, FailureClass, FailureId, Name, Provider, ProviderId};
 
 use crate::saboteur::Meddler;
 
 /// Nearly the budget of a whole create.
 pub(super) const LONG: Duration = Duration::from_secs(550);
-
-/// Builds with other common fields than the config has.
-pub(super) fn with_shared(registry: Registry, change: fn(&mut Shared)) -> Registry {
-    registry.map(|mut known| {
-        let build = Arc::clone(&known.build);
-        known.build = Arc::new(move |shared, fields, context| {
-            let mut shared = shared.clone();
-            change(&mut shared);
-            build(&shared, fields, context)
-        });
-        known
-    })
-}
 
 /// One class for another.
 pub(super) struct Reclassifies(pub(super) FailureClass, pub(super) FailureClass);

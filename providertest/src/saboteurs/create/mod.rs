@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use provider_api::FailureClass::{QuotaExceeded, Transient};
 
+use super::budgets::with_shared;
 use super::view::{NoCapitals, seen_through};
 use crate::{
     memory,
@@ -208,7 +209,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "knows-no-limit",
         does: "does not keep maxInstances",
         breaks: "create.max-instances",
-        types: |registry| limits::with_shared(registry, |shared| shared.max_instances = None),
+        types: |registry| with_shared(registry, |shared| shared.max_instances = None),
         ..HONEST
     },
     Saboteur {
@@ -229,14 +230,14 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "takes-its-time",
         does: "does not read the budget that the config gives a create",
         breaks: "create.bounded",
-        types: |registry| limits::with_shared(registry, |shared| shared.budgets.create = None),
+        types: |registry| with_shared(registry, |shared| shared.budgets.create = None),
         ..HONEST
     },
     Saboteur {
         name: "waits-for-every-call-to-the-end",
         does: "gives a single call nearly the whole operation's time",
         breaks: "create.budget-per-call",
-        types: |registry| limits::with_shared(registry, |shared| shared.budgets.call = Some(limits::LONG)),
+        types: |registry| with_shared(registry, |shared| shared.budgets.call = Some(limits::LONG)),
         ..HONEST
     },
     Saboteur {

@@ -8,7 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use provider_api::{
-    Clock, CreateRequest, Deleted, Error, FailureClass, GetError, Instance, Provider, ProviderId, State,
+    Clock, CreateRequest, Deleted, Error, FailureClass, GetError, Instance, Provider, ProviderId, Seam, State,
 };
 
 use crate::saboteur::Meddler;
@@ -18,6 +18,23 @@ type Memory = Mutex<BTreeSet<String>>;
 
 fn open(memory: &Memory) -> MutexGuard<'_, BTreeSet<String>> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whatever stands there has to go.
+pub(super) struct WaitsForAnybody(pub(super) Seam);
+
+#[async_trait]
+impl Meddler for WaitsForAnybody {
+    async fn delete(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Deleted, Error> {
+        let answer = honest.delete(id).await?;
+        for _ in 0..120 {
+            if answer != Deleted::Gone || honest.get(id).await == Err(GetError::NotFound) {
+                return Ok(answer);
+            }
+            self.0.pause(Duration::from_secs(1)).await;
+        }
+        Err(Error::transient("it is not gone after two minutes"))
+    }
 }
 
 /// Once, and no more.

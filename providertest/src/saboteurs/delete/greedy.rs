@@ -40,6 +40,22 @@ impl Cloud for TakesNeighbours {
     }
 }
 
+/// No part is in use.
+pub(super) struct SeesNoUse(pub(super) Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for SeesNoUse {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn list_parts(&self, at: At, page: Option<&str>) -> Answer<Page<Part>> {
+        let mut page = self.0.list_parts(at, page).await?;
+        page.items.iter_mut().for_each(|part| part.used = false);
+        Ok(page)
+    }
+}
+
 /// Whoever needs a part goes first.
 pub(super) struct ByForce(pub(super) Arc<dyn Cloud>);
 

@@ -6,6 +6,8 @@ mod greedy;
 
 use std::sync::Arc;
 
+use provider_api::{Profile, profile::DeleteBinding};
+
 use super::view::{NoCapitals, OnePageOfParts, seen_through};
 use crate::{
     memory,
@@ -88,6 +90,25 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "does-not-see-who-else-needs-a-part",
+        does: "removes every part of a deleted instance, also one that the backend shows in use",
+        breaks: "delete.keeps-referenced",
+        profile: bound_to_incarnations,
+        cloud: |below| Arc::new(greedy::SeesNoUse(below)),
+        ..HONEST
+    },
+    Saboteur {
+        name: "waits-for-successors-to-go",
+        does: "waits for whatever stands at the id to go when it deletes, and for a successor too",
+        breaks: "delete.bound-to-incarnation",
+        profile: memory::plain,
+        provider: |built, context| {
+            let seam = context.seam("memory", std::time::Duration::from_secs(30));
+            meddle(built, answering::WaitsForAnybody(seam))
+        },
+        ..HONEST
+    },
+    Saboteur {
         name: "deletes-whatever-life-it-is",
         does: "sends no incarnation with the call that removes",
         breaks: "delete.bound-to-incarnation",
@@ -167,3 +188,10 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
 ];
+
+/// A cloud that removes a part though somebody else's machine has come to need it.
+fn bound_to_incarnations() -> Profile {
+    let mut profile = memory::blocking();
+    profile.delete_binding = DeleteBinding::Incarnation;
+    memory::complete(profile)
+}

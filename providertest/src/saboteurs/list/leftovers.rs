@@ -7,7 +7,10 @@ use provider_api::{
     Error, InstallationId, Leftover, LeftoverId, LeftoverListing, Leftovers, ProviderType, Registry,
 };
 
-use super::super::view::{Memory, OnePageOfParts};
+use super::{
+    super::view::{Memory, OnePageOfParts},
+    scope::StopsAtEmpty,
+};
 use crate::{
     memory,
     saboteur::{HONEST, LeftoverMeddler, Saboteur, meddle_leftovers},
@@ -36,6 +39,14 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         breaks: "list.leftovers-listed",
         profile: memory::blocking,
         cloud: |below| Arc::new(OnePageOfParts(below)),
+        ..HONEST
+    },
+    Saboteur {
+        name: "finds-no-parts-behind-an-empty-page",
+        does: "takes the parts for all of them at a page with nothing on it when it lists leftovers",
+        breaks: "list.leftovers-listed",
+        profile: memory::blocking,
+        cloud: |below| Arc::new(StopsAtEmpty(below)),
         ..HONEST
     },
     Saboteur {

@@ -11,7 +11,7 @@ use provider_api::{Error, FailureClass, Listing, Provider};
 use crate::{
     memory::{
         self, At, Cloud,
-        cloud::{Answer, Page, Row},
+        cloud::{Answer, Page, Part, Row},
     },
     saboteur::{HONEST, Meddler, Saboteur, meddle},
 };
@@ -36,6 +36,13 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         does: "takes a listing of twenty pages for whole, whatever comes after them",
         breaks: "list.all-pages",
         cloud: |below| Arc::new(TwentyPages { below, read: AtomicUsize::new(0) }),
+        ..HONEST
+    },
+    Saboteur {
+        name: "stops-at-an-empty-page",
+        does: "takes a listing for whole at a page with nothing on it, though the token of the next comes with it",
+        breaks: "list.all-pages",
+        cloud: |below| Arc::new(StopsAtEmpty(below)),
         ..HONEST
     },
     Saboteur {
@@ -79,6 +86,28 @@ impl Cloud for OnePage {
     async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
         let page = self.below.list(at, page).await?;
         Ok(Page { next: None, ..page })
+    }
+}
+
+/// Nothing on a page is nothing more.
+pub(super) struct StopsAtEmpty(pub(super) Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for StopsAtEmpty {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
+        let page = self.0.list(at, page).await?;
+        let next = page.next.filter(|_| !page.items.is_empty());
+        Ok(Page { next, ..page })
+    }
+
+    async fn list_parts(&self, at: At, page: Option<&str>) -> Answer<Page<Part>> {
+        let page = self.0.list_parts(at, page).await?;
+        let next = page.next.filter(|_| !page.items.is_empty());
+        Ok(Page { next, ..page })
     }
 }
 
