@@ -168,6 +168,15 @@ pub enum Check {
     ByType(&'static str),
 }
 
+/// How it is shown that the subject of a rule is absent where a profile declares that.
+#[derive(Clone, Copy)]
+pub struct Absence {
+    /// The code that shows it.
+    pub check: RunFn,
+    /// What it has found when it passes, for reports: a clause in the past tense.
+    pub shows: &'static str,
+}
+
 /// One rule of the contract.
 #[derive(Clone, Copy)]
 pub struct Rule {
@@ -184,7 +193,7 @@ pub struct Rule {
     /// How the rule is checked where its subject exists.
     pub check: Check,
     /// How it is shown that what is declared absent is absent.
-    pub absent: Option<RunFn>,
+    pub absent: Option<Absence>,
     /// What goes wrong, and for whom, when a provider breaks it.
     pub why: &'static str,
     /// How the check goes about it: what is prepared, what is disturbed, what counts as broken.

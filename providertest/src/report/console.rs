@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
-    Evidence, NOT_RUN, Report, RuleReport, SetupReport, Status, StepKind, Verdict,
+    ABSENT, Evidence, NOT_RUN, Report, RuleReport, SetupReport, Status, StepKind, Verdict,
     summary::{self, Row},
     text::{self, Shown},
 };
@@ -201,17 +201,9 @@ impl Page {
     // --- what was not checked, with its reasons
 
     fn left_out(&mut self, report: &Report) {
+        self.absent(report);
         for status in [Status::Waived, Status::Blocked] {
-            let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
-            for (_, rule) in report.rules().filter(|(_, rule)| rule.status == status) {
-                let reason = rule.reason.as_deref().unwrap_or("no reason was given");
-                match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-                    Some((_, ids)) if ids.contains(&rule.id) => {}
-                    Some((_, ids)) => ids.push(rule.id),
-                    None => by_reason.push((reason, vec![rule.id])),
-                }
-            }
-            for (reason, ids) in by_reason {
+            for (reason, ids) in by_reason(report, status) {
                 self.line("");
                 let label = self.paint.label(status, &status.as_str().to_uppercase());
                 if reason == NOT_RUN {
@@ -223,6 +215,25 @@ impl Page {
                 for line in text::wrap(&ids.join(", "), WIDTH - INDENT) {
                     self.named("", &line);
                 }
+            }
+        }
+    }
+
+    /// What is declared absent has been looked for, and the reader is told with what result.
+    fn absent(&mut self, report: &Report) {
+        let status = Status::Unsupported;
+        let absent = by_reason(report, status);
+        if absent.is_empty() {
+            return;
+        }
+        self.line("");
+        let label = self.paint.label(status, &status.as_str().to_uppercase());
+        self.line(format!("  {label} {}", ABSENT.trim_end()));
+        for (reason, ids) in absent {
+            let found = text::cut(reason.strip_prefix(ABSENT).unwrap_or(reason), TEXT);
+            for line in text::wrap(&format!("{}: {found}", ids.join(", ")), WIDTH - INDENT) {
+                let line = self.paint.dim(&line);
+                self.named("", &line);
             }
         }
     }
@@ -263,6 +274,20 @@ impl Page {
         let version = self.paint.dim(&version);
         self.line(format!("  {name:longest$}  {verdict}  {version}"));
     }
+}
+
+/// The reasons why rules have a status, each with those rules.
+fn by_reason(report: &Report, status: Status) -> Vec<(&str, Vec<&'static str>)> {
+    let mut by_reason: Vec<(&str, Vec<&'static str>)> = Vec::new();
+    for (_, rule) in report.rules().filter(|(_, rule)| rule.status == status) {
+        let reason = rule.reason.as_deref().unwrap_or("no reason was given");
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, ids)) if ids.contains(&rule.id) => {}
+            Some((_, ids)) => ids.push(rule.id),
+            None => by_reason.push((reason, vec![rule.id])),
+        }
+    }
+    by_reason
 }
 
 /// A text on one line, cut to what a line of evidence may take.

@@ -27,6 +27,9 @@ pub const CONTRACT: &str = "1.0";
 /// Why a rule is blocked that a run did not come to, since it ended at the first red one.
 pub const NOT_RUN: &str = "it was not run";
 
+/// What stands before what was found where a rule's subject is declared absent.
+pub(crate) const ABSENT: &str = "declared absent, and tested: ";
+
 /// A whole run: what `--json` writes, field for field, and every other report is made from.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {

@@ -241,7 +241,7 @@ impl Run<'_> {
                 let text = "its subject is declared absent, but the rule has no check that it is";
                 return self.settled(setup_at, rule_at, Outcome::error(text.into()));
             }
-            (true, _, Some(absent)) => Kind::Absent(absent),
+            (true, _, Some(absence)) => Kind::Absent(absence.check),
             (false, Check::Sweep { .. }, _) => match &self.options.plan {
                 Some(plan) => Kind::Planned(0, plan.clone()),
                 None => Kind::Plans,

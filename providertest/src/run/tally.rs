@@ -10,7 +10,7 @@ use super::{
     case::{Kind, Mode, Outcome},
 };
 use crate::{
-    report::{BackendKind, Evidence, NOT_RUN, RuleReport, Status, Verdict},
+    report::{ABSENT, BackendKind, Evidence, NOT_RUN, RuleReport, Status, Verdict},
     rule::{Level, Rule, Stop},
 };
 
@@ -74,7 +74,8 @@ impl Tally {
             None => match count.mode {
                 Some(Mode::Present) => (Status::Pass, None, None),
                 Some(Mode::Absent) => {
-                    (Status::Unsupported, Some("declared absent, and found absent".into()), None)
+                    let shows = rule.absent.map_or("it is absent", |absence| absence.shows);
+                    (Status::Unsupported, Some(format!("{ABSENT}{shows}")), None)
                 }
                 Some(Mode::ByType) => (Status::ByType, Some("held by the compiler".into()), None),
                 None => (Status::Blocked, Some(NOT_RUN.into()), None),

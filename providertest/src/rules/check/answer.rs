@@ -8,7 +8,7 @@ use provider_api::reasons;
 use super::{AMPLE, check, check_within, checked, names, no_check, told};
 use crate::{
     hold,
-    rule::{Caller, Check, Checked, Level, Rule},
+    rule::{Absence, Caller, Check, Checked, Level, Rule},
     wire::Condition,
     world::{Tweaks, World},
 };
@@ -20,7 +20,7 @@ pub(super) const EVERY_TARGET_STABLE_ORDER: Rule = Rule {
     caller: Caller::HealthMonitor,
     applies: checked,
     check: Check::Case(|w| every_target(w).boxed()),
-    absent: Some(|w| no_check(w).boxed()),
+    absent: Some(Absence { check: |w| no_check(w).boxed(), shows: "the provider has no check" }),
     why: "The health monitor keeps a line for each host and compares it with the last one. Entries that \
           come, go or change places make alerts flap; a host without one fails unseen.",
     tested: "With nothing wrong, a check must have one ready entry, for Reachable, for each target that the \
@@ -69,7 +69,7 @@ pub(super) const NEVER_FAILS_WHOLE: Rule = Rule {
     caller: Caller::HealthMonitor,
     applies: checked,
     check: Check::Case(|w| never_fails_whole(w).boxed()),
-    absent: Some(|w| no_check(w).boxed()),
+    absent: Some(Absence { check: |w| no_check(w).boxed(), shows: "the provider has no check" }),
     why: "One host is down. A check that stops there paints the whole provider red, and the admin sees \
           neither which host it is nor that the others are well.",
     tested: "Each target in turn is cut off or hangs: all entries must be there, that one not ready and the \
@@ -129,7 +129,7 @@ pub(super) const PROMPT_AT_DEADLINE: Rule = Rule {
     caller: Caller::HealthMonitor,
     applies: checked,
     check: Check::Case(|w| prompt(w).boxed()),
-    absent: Some(|w| no_check(w).boxed()),
+    absent: Some(Absence { check: |w| no_check(w).boxed(), shows: "the provider has no check" }),
     why: "The monitor works to a schedule. A check that hangs on a dead host holds the next one up, so that \
           the status grows old just when something is wrong.",
     tested: "With every target hanging, checks with 7 s, 0.9 s and no time left must answer by their \

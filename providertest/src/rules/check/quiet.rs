@@ -10,7 +10,7 @@ use crate::{
     broken, capture,
     drive::Ended,
     hold,
-    rule::{Caller, Check, Checked, Level, Rule, Stop},
+    rule::{Absence, Caller, Check, Checked, Level, Rule, Stop},
     rules::secrets::{Needle, search, search_logs},
     wire::Condition,
     world::World,
@@ -23,7 +23,7 @@ pub(super) const DOES_NOT_DISTURB: Rule = Rule {
     caller: Caller::Reconciler,
     applies: checked,
     check: Check::Case(|w| does_not_disturb(w).boxed()),
-    absent: Some(|w| no_check(w).boxed()),
+    absent: Some(Absence { check: |w| no_check(w).boxed(), shows: "the provider has no check" }),
     why: "A check of a slow host runs out of time and drops the connection that a create is using. The \
           create fails half-way, and only where somebody is watching.",
     tested: "With slow answers, two checks run beside a create, a get and a list: once in ample time, once \
@@ -102,7 +102,7 @@ pub(super) const READ_ONLY_AND_CHEAP: Rule = Rule {
     caller: Caller::HealthMonitor,
     applies: checked,
     check: Check::Case(|w| read_only_and_cheap(w).boxed()),
-    absent: Some(|w| no_check(w).boxed()),
+    absent: Some(Absence { check: |w| no_check(w).boxed(), shows: "the provider has no check" }),
     why: "Checks run all day on every target. One that tries a create out leaves rubbish and a bill; one \
           that lists everything uses up the rate limit that creates need.",
     tested: "A check may change nothing that the observer sees, make no changing call, at most the profile's \
@@ -151,7 +151,7 @@ pub(super) const HIDES_SECRETS: Rule = Rule {
     caller: Caller::Operator,
     applies: checked,
     check: Check::Decorated(|w| hides_secrets(w).boxed()),
-    absent: Some(|w| no_check(w).boxed()),
+    absent: Some(Absence { check: |w| no_check(w).boxed(), shows: "the provider has no check" }),
     why: "Check entries stand in a status that many may read. A client that prints its URL with the token in \
           it, or a file that could not be parsed, gives the provider's own key away.",
     tested: "Decorated, checks run with all well, with spoilt credentials, under each fault of the harness, \

@@ -8,7 +8,7 @@ use provider_api::{Profile, TargetStatus, profile::CredentialsFrom, reasons};
 use super::{check, check_within, checked, no_check, told};
 use crate::{
     broken, hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, when},
     wire::Condition,
     world::World,
 };
@@ -20,7 +20,7 @@ pub(super) const REASONS_TABLE: Rule = Rule {
     caller: Caller::Operator,
     applies: checked,
     check: Check::Case(|w| reasons_table(w).boxed()),
-    absent: Some(|w| no_check(w).boxed()),
+    absent: Some(Absence { check: |w| no_check(w).boxed(), shows: "the provider has no check" }),
     why: "An admin acts on the reason: renew a key, open a firewall, make a pool. APIError for a refused key \
           sends them to the wrong place, and a shared code with a meaning of its own misleads whoever \
           watches several providers.",
@@ -93,7 +93,10 @@ pub(super) const MISSING_RIGHT_NAMED: Rule = Rule {
     caller: Caller::Operator,
     applies: has_credentials,
     check: Check::Case(|w| missing_right(w).boxed()),
-    absent: Some(|w| nothing_to_miss(w).boxed()),
+    absent: Some(Absence {
+        check: |w| nothing_to_miss(w).boxed(),
+        shows: "the provider has no check, or no right that it could lack",
+    }),
     why: "A token has fewer rights than its user, and every call is a bare 403. The admin is administrator \
           and sees nothing missing; the right's name would have told.",
     tested: "Takes away each right that the harness names: the check must say Forbidden and name it in the \

@@ -10,7 +10,7 @@ use crate::{
     broken,
     faults::{Answer, CallerThen, Effect, Fault, Match},
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, when},
     rules::budgets::SLACK,
     wire::Condition,
     world::{Tweaks, World},
@@ -23,7 +23,10 @@ pub(super) const BOUNDED: Rule = Rule {
     caller: Caller::Reconciler,
     applies: has_budgets,
     check: Check::Case(|w| bounded(w).boxed()),
-    absent: Some(|w| the_caller_ends_it(w).boxed()),
+    absent: Some(Absence {
+        check: |w| the_caller_ends_it(w).boxed(),
+        shows: "a create whose call hung went on until its caller dropped it, and the next one succeeded",
+    }),
     why: "A create without an end holds the turn at its name: the delete of that proxy waits behind it, and \
           the user sees no reason. One that ends as Transient is tried again and shows in its status.",
     tested: "With slow answers and half the time that it takes as the configured budget, a create must end \
@@ -111,7 +114,10 @@ pub(super) const BUDGET_PER_CALL: Rule = Rule {
     caller: Caller::Reconciler,
     applies: has_budgets,
     check: Check::Case(|w| budget_per_call(w).boxed()),
-    absent: Some(|w| the_caller_ends_it(w).boxed()),
+    absent: Some(Absence {
+        check: |w| the_caller_ends_it(w).boxed(),
+        shows: "a create whose call hung went on until its caller dropped it, and the next one succeeded",
+    }),
     why: "One call hangs on a host that is half dead. If it eats the whole create's time, every try ends at \
           the full budget, and nothing says which call it was.",
     tested: "Each call of a create in turn is never answered. The create may take its usual time, that \

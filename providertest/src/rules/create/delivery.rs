@@ -10,7 +10,7 @@ use provider_api::{
 
 use crate::{
     broken, hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, when},
     world::World,
 };
 
@@ -21,7 +21,10 @@ pub(super) const CLOUD_INIT: Rule = Rule {
     caller: Caller::Operator,
     applies: |profile| delivered(profile.cloud_init),
     check: Check::Case(|w| delivers_cloud_init(w).boxed()),
-    absent: Some(|w| ignores_cloud_init(w).boxed()),
+    absent: Some(Absence {
+        check: |w| ignores_cloud_init(w).boxed(),
+        shows: "no user data reached an instance, and other user data led to the same one",
+    }),
     why: "Cloud-init holds scripts, keys and MIME parts. With one line break trimmed or one character \
           converted the instance boots, looks healthy and never opens its port, and no error says why.",
     tested: "Sends user data with quotes, templates, CRLF, Unicode and MIME, then bytes that are no UTF-8 \
@@ -109,7 +112,10 @@ pub(super) const ACCESS_AND_PORT: Rule = Rule {
     caller: Caller::Operator,
     applies: |profile| when(profile.access == Delivery::Delivered || profile.port == Delivery::Delivered),
     check: Check::Case(|w| access_and_port(w).boxed()),
-    absent: Some(|w| access_and_port(w).boxed()),
+    absent: Some(Absence {
+        check: |w| access_and_port(w).boxed(),
+        shows: "neither port nor networks reached the instance",
+    }),
     why: "A proxy on the wrong port cannot be reached. One that drops the allowed networks or the password \
           is an open proxy on the internet, and strangers use it at the admin's cost.",
     tested: "Creates with port 8123, two allowed networks and a password full of special characters. The \
@@ -183,7 +189,10 @@ pub(super) const IGNORED_PLACEMENT: Rule = Rule {
     caller: Caller::Operator,
     applies: |profile| when(FIELDS.iter().any(|field| !profile.placement.contains(field))),
     check: Check::Case(|w| ignored_placement(w).boxed()),
-    absent: Some(|w| every_field_counts(w).boxed()),
+    absent: Some(Absence {
+        check: |w| every_field_counts(w).boxed(),
+        shows: "nonsense in each field of the placement made a create fail",
+    }),
     why: "A user fills in a zone that this provider ignores. If it counts all the same, two proxies of one \
           spec differ, or an edit of the field fails with an error that no page explains.",
     tested: "For each placement field that the profile does not name: a create with nonsense in it must \

@@ -10,7 +10,7 @@ use crate::{
     broken,
     faults::Answer,
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, when},
     world::{Tweaks, World},
 };
 
@@ -21,7 +21,10 @@ pub(super) const REPORTED_UNTIL_ACKNOWLEDGED: Rule = Rule {
     caller: Caller::Reconciler,
     applies: fails_late,
     check: Check::Case(|w| reported_until_acknowledged(w).boxed()),
-    absent: Some(|w| never_names_a_failure(w).boxed()),
+    absent: Some(Absence {
+        check: |w| never_names_a_failure(w).boxed(),
+        shows: "no catalogued error of any call was answered with the id of a late failure",
+    }),
     why: "Some clouds accept a create, run out of room minutes later and then answer 404. If no later create \
           says why, the user reads only that nothing is there, and the reconciler makes the same failing \
           call for ever.",
@@ -41,7 +44,10 @@ pub(super) const THEN_RETRIED: Rule = Rule {
     caller: Caller::Reconciler,
     applies: fails_late,
     check: Check::Case(|w| then_retried(w).boxed()),
-    absent: Some(|w| acknowledging_changes_nothing(w).boxed()),
+    absent: Some(Absence {
+        check: |w| acknowledging_changes_nothing(w).boxed(),
+        shows: "an acknowledged failure made no difference to a create",
+    }),
     why: "The user has read of the failure, and the reconciler tries again. A provider that is deaf to the \
           acknowledgement keeps the proxy dead for good; one that takes it for all failures hides the next \
           one.",

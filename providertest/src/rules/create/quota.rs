@@ -13,7 +13,7 @@ use crate::{
     harness::Planted,
     hold,
     looks::Looks,
-    rule::{Caller, Check, Checked, Level, Rule, always, when},
+    rule::{Absence, Caller, Check, Checked, Level, Rule, always, when},
     world::{Tweaks, World},
 };
 
@@ -24,7 +24,10 @@ pub(super) const QUOTA_REPORTED: Rule = Rule {
     caller: Caller::Reconciler,
     applies: |profile| when(profile.quota == Quota::Detected),
     check: Check::Case(|w| quota_reported(w).boxed()),
-    absent: Some(|w| no_quota(w).boxed()),
+    absent: Some(Absence {
+        check: |w| no_quota(w).boxed(),
+        shows: "no catalogued error of any call was answered as QuotaExceeded",
+    }),
     why: "Want of capacity that is taken for Permanent stops a proxy for good though room comes back; \
           runners have been marked as failed for ever because a quota error came as a plain 403. Taken for a \
           hiccup, it is retried every few seconds.",

@@ -8,7 +8,7 @@ use crate::{
     broken,
     faults::Answer,
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     world::{Tweaks, World},
 };
 
@@ -19,7 +19,10 @@ pub(super) const REJECTS_UNSATISFIABLE: Rule = Rule {
     caller: Caller::Reconciler,
     applies: uses_placement,
     check: Check::Case(|w| rejects_unsatisfiable(w).boxed()),
-    absent: Some(|w| any_placement_will_do(w).boxed()),
+    absent: Some(Absence {
+        check: |w| any_placement_will_do(w).boxed(),
+        shows: "a create with nonsense in every field of its placement succeeded",
+    }),
     why: "A user mistypes a zone. If that shows only on the backend, the reconciler retries it like an \
           outage, and the user waits for a proxy that never comes instead of reading which field is wrong.",
     tested: "Creates with each placement that the harness calls unsatisfiable. The answer must be Permanent \
@@ -68,7 +71,10 @@ pub(super) const IMAGE_ALLOW_LIST: Rule = Rule {
     caller: Caller::Operator,
     applies: uses_images,
     check: Check::Case(|w| image_allow_list(w).boxed()),
-    absent: Some(|w| any_image_will_do(w).boxed()),
+    absent: Some(Absence {
+        check: |w| any_image_will_do(w).boxed(),
+        shows: "a create with an internal address as its image succeeded, and fetched nothing",
+    }),
     why: "A user who may name any image makes the operator boot what they like, or fetch from inside the \
           admin's network: the metadata service of a cloud, say, which hands out credentials.",
     tested: "Images outside the catalogue, imitations of an allowed prefix, internal addresses and a URL \

@@ -13,7 +13,7 @@ use crate::{
     faults::{Answer, Call, CallerThen, Effect, Fault, Match},
     harness::Successor,
     hold,
-    rule::{Caller, Check, Checked, Level, Rule, Stop, when},
+    rule::{Absence, Caller, Check, Checked, Level, Rule, Stop, when},
     rules::create::verbs::LATENCY,
     sweep::DryRun,
     world::World,
@@ -27,7 +27,10 @@ pub(super) const BOUND_TO_INCARNATION: Rule = Rule {
     caller: Caller::Reconciler,
     applies: |profile| when(profile.delete_binding == DeleteBinding::Incarnation),
     check: Check::Case(|w| late_landing(w).boxed()),
-    absent: Some(|w| looks_right_before(w).boxed()),
+    absent: Some(Absence {
+        check: |w| looks_right_before(w).boxed(),
+        shows: "bound to the name alone, a delete left alone whatever foreign took the place before its last look",
+    }),
     why: "A delete that was long on its way lands after the proxy was made anew under the same name, and \
           kills the new one. The user loses a healthy proxy, and nobody asked for it.",
     tested: "Each changing call of a delete is held until a successor of the same name and marks has taken \

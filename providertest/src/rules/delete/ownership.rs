@@ -7,7 +7,7 @@ use crate::{
     broken,
     harness::{Planted, Successor, Thing, ThingKind},
     hold,
-    rule::{Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Caller, Check, Checked, Level, Rule, Stop, always, when},
     world::World,
 };
 
@@ -165,7 +165,10 @@ pub(super) const KEEPS_REFERENCED: Rule = Rule {
     caller: Caller::Operator,
     applies: |profile| when(profile.secondary_resources == SecondaryResources::Explicit),
     check: Check::Case(|w| keeps_referenced(w).boxed()),
-    absent: Some(|w| has_nothing_to_reference(w).boxed()),
+    absent: Some(Absence {
+        check: |w| has_nothing_to_reference(w).boxed(),
+        shows: "a delete left another instance as it was",
+    }),
     why: "Somebody has attached the proxy's disk to a machine of theirs, or cloned from it. A delete that \
           removes it by force destroys data that is not ours.",
     tested: "Makes somebody else's instance need a part of ours, then deletes ours twenty times. Whatever \

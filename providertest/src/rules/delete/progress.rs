@@ -11,7 +11,7 @@ use provider_api::{
 use crate::{
     broken, hold,
     looks::Looks,
-    rule::{Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Caller, Check, Checked, Level, Rule, Stop, always, when},
     rules::{
         budgets::{SLACK, hangs_in_time},
         create::verbs::nothing_of,
@@ -173,7 +173,10 @@ pub(super) const ACCEPTED_STAYS_VISIBLE: Rule = Rule {
     caller: Caller::Reconciler,
     applies: |profile| when(profile.delete_return == DeleteReturn::ReturnsEarly),
     check: Check::Case(|w| accepted_stays_visible(w).boxed()),
-    absent: Some(|w| never_accepted(w).boxed()),
+    absent: Some(Absence {
+        check: |w| never_accepted(w).boxed(),
+        shows: "each delete waited and answered Gone, with nothing left",
+    }),
     why: "After Accepted the reconciler watches get for the end. If get is NotFound too soon, the finalizer \
           goes while the machine still has its name, its disk and its price.",
     tested: "Deletes, and while the observer sees the instance get must answer with it, not Running; then \

@@ -10,7 +10,7 @@ mod words;
 
 use futures::FutureExt;
 
-use crate::rule::{Caller, Check, Level, Rule, always, when};
+use crate::rule::{Absence, Caller, Check, Level, Rule, always, when};
 
 /// The group's rules, in the order of the contract.
 pub const RULES: &[Rule] = &[
@@ -183,7 +183,10 @@ pub const RULES: &[Rule] = &[
         caller: Caller::Reconciler,
         applies: |profile| when(profile.late_failures),
         check: Check::Case(|w| words::failure_id_kept(w).boxed()),
-        absent: Some(|w| words::no_failure_id(w).boxed()),
+        absent: Some(Absence {
+            check: |w| words::no_failure_id(w).boxed(),
+            shows: "no provoked error carried the id of a failure",
+        }),
         why: "The reconciler acknowledges a late failure by its id. An id that changes can never be \
               acknowledged: the proxy stays failed, and the user reads the same failure as news.",
         tested: "Lets a create fail late with a catalogued error. The error that reports it must carry an \

@@ -7,7 +7,7 @@ use provider_api::{CreateRequest, Deleted, GetError, Profile, ProviderId, State,
 
 use crate::{
     broken, hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     world::{Tweaks, World},
 };
 
@@ -75,7 +75,10 @@ pub(super) const VISIBLE_WHILE_DELETING: Rule = Rule {
     caller: Caller::Reconciler,
     applies: deletion_shows,
     check: Check::Case(|w| visible_while_deleting(w).boxed()),
-    absent: Some(|w| deletion_never_shows(w, visible_while_deleting).boxed()),
+    absent: Some(Absence {
+        check: |w| deletion_never_shows(w, visible_while_deleting).boxed(),
+        shows: "a delete answered Gone with nothing left; a deletion in progress, where the harness could begin one, did not hide the instance",
+    }),
     why: "NotFound releases the finalizer. If get says so while the machine still shuts down, its successor \
           collides with it; if that deletion then hangs, a machine runs on that nobody owns.",
     tested: "Somebody else begins a deletion and keeps it in progress. Get must go on answering with the \
@@ -119,7 +122,10 @@ pub(super) const DELETING_IS_NOT_RUNNING: Rule = Rule {
     caller: Caller::Reconciler,
     applies: deletion_shows,
     check: Check::Case(|w| deleting_is_not_running(w).boxed()),
-    absent: Some(|w| deletion_never_shows(w, deleting_is_not_running).boxed()),
+    absent: Some(Absence {
+        check: |w| deletion_never_shows(w, deleting_is_not_running).boxed(),
+        shows: "a delete answered Gone with nothing left; during a deletion in progress, where the harness could begin one, get did not say Running",
+    }),
     why: "A machine under removal still answers. Called Running it stays in the pool or comes back to it, \
           and users' connections break when it dies; a known proxy pool took such machines back for \
           answering a ping.",

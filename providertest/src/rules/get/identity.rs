@@ -7,7 +7,7 @@ use crate::{
     broken,
     harness::Successor,
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     world::{Tweaks, World},
 };
 
@@ -222,7 +222,10 @@ pub(super) const FINDS_MOVED_INSTANCE: Rule = Rule {
     caller: Caller::Reconciler,
     applies: moves,
     check: Check::Case(|w| finds_moved(w).boxed()),
-    absent: Some(|w| stays(w).boxed()),
+    absent: Some(Absence {
+        check: |w| stays(w).boxed(),
+        shows: "an hour and a restart later each instance stood where it was made, and get found it",
+    }),
     why: "An admin, or the cluster itself, moves a VM to another node. A get that asks the old node hears of \
           a missing file there, answers NotFound, and the reconciler makes a second VM.",
     tested: "Moves a running instance to another part of the scope. Get must find it running under the id \

@@ -9,7 +9,7 @@ use crate::{
     broken,
     harness::UNKNOWN_STATE,
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, always, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, always, when},
     world::World,
 };
 
@@ -152,7 +152,10 @@ pub(super) const REASONS_REACH_THE_CALLER: Rule = Rule {
     caller: Caller::Reconciler,
     applies: some_reasons,
     check: Check::Case(|w| reasons_reach_the_caller(w).boxed()),
-    absent: Some(|w| no_reasons(w).boxed()),
+    absent: Some(Absence {
+        check: |w| no_reasons(w).boxed(),
+        shows: "in no native state did get give a reason",
+    }),
     why: "A proxy stays in Provisioning, and its user wants to know why. If get swallows that the image \
           cannot be pulled, only an admin who can reach the backend finds out.",
     tested: "For each row of the table that is marked as reasoned, an instance is put in that state: the \

@@ -8,7 +8,7 @@ use crate::{
     broken,
     harness::UNKNOWN_STATE,
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     world::World,
 };
 
@@ -24,7 +24,10 @@ pub(super) const ONE_UNREADABLE_IS_REPORTED: Rule = Rule {
     caller: Caller::Collector,
     applies: one_by_one,
     check: Check::Case(|w| one_unreadable(w).boxed()),
-    absent: Some(|w| none_alone(w, Alone::Unreadable).boxed()),
+    absent: Some(Absence {
+        check: |w| none_alone(w, Alone::Unreadable).boxed(),
+        shows: "four instances cost a listing as many calls as one, or one that could not be read was named",
+    }),
     why: "One machine's metadata is broken. Passed over in silence, it becomes an orphan that nobody sees; \
           as an error, it stops the collection of all the others.",
     tested: "Makes one of two instances unreadable: the other must be listed, and this one be named in \
@@ -74,7 +77,10 @@ pub(super) const VANISHING_DURING_LIST: Rule = Rule {
     caller: Caller::Collector,
     applies: one_by_one,
     check: Check::Case(|w| vanishing(w).boxed()),
-    absent: Some(|w| none_alone(w, Alone::Vanishing).boxed()),
+    absent: Some(Absence {
+        check: |w| none_alone(w, Alone::Vanishing).boxed(),
+        shows: "four instances cost a listing as many calls as one, or one that went meanwhile spoilt nothing",
+    }),
     why: "On a busy backend something always goes between the list of names and the look at each. If that \
           fails the listing, the collector never gets through a round.",
     tested: "Three instances run, and one vanishes once the listing has seen it. The listing must succeed \

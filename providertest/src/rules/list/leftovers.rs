@@ -7,7 +7,7 @@ use crate::{
     broken,
     harness::{Thing, ThingKind},
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, when},
     world::{Tweaks, World},
 };
 
@@ -44,7 +44,10 @@ pub(super) const LEFTOVERS_LISTED: Rule = Rule {
     caller: Caller::Collector,
     applies: explicit,
     check: Check::Case(|w| listed(w).boxed()),
-    absent: Some(|w| nothing_outlives(w).boxed()),
+    absent: Some(Absence {
+        check: |w| nothing_outlives(w).boxed(),
+        shows: "a delete left no part behind, and no leftover was listed",
+    }),
     why: "An instance went by somebody's hand, and its disk stayed. If no listing shows that, it stays on \
           the bill, and the next create of the name fails over it.",
     tested: "Removes an instance and leaves its parts, which are served in pages of one, and where the \
@@ -106,7 +109,10 @@ pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
     caller: Caller::Collector,
     applies: explicit,
     check: Check::Case(|w| deletable(w).boxed()),
-    absent: Some(|w| nothing_outlives(w).boxed()),
+    absent: Some(Absence {
+        check: |w| nothing_outlives(w).boxed(),
+        shows: "a delete left no part behind, and no leftover was listed",
+    }),
     why: "A leftover that cannot be deleted comes back at every round of the collector. One whose delete \
           takes more along destroys the disk of a living proxy.",
     tested: "Asks for ids that nobody wrote, and lets another installation ask for ours: everything must \
@@ -194,7 +200,10 @@ pub(super) const LEFTOVERS_SPARE_THE_LIVING: Rule = Rule {
     caller: Caller::Collector,
     applies: explicit,
     check: Check::Case(|w| spare_the_living(w).boxed()),
-    absent: Some(|w| nothing_outlives(w).boxed()),
+    absent: Some(Absence {
+        check: |w| nothing_outlives(w).boxed(),
+        shows: "a delete left no part behind, and no leftover was listed",
+    }),
     why: "The collector has listed leftovers; their owner comes back, and its create takes the parts up \
           again. Deleted by the older ids, a running proxy loses its disk.",
     tested: "No leftover may be listed beside a living instance. Another loses its instance and is created \

@@ -13,7 +13,7 @@ use crate::{
     broken,
     harness::Planted,
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     rules::budgets::hangs_in_time,
     wire::Condition,
     world::{Tweaks, World},
@@ -71,7 +71,10 @@ pub(super) const ALL_PAGES: Rule = Rule {
     caller: Caller::Collector,
     applies: pages,
     check: Check::Case(|w| all_pages(w).boxed()),
-    absent: Some(|w| no_pages(w).boxed()),
+    absent: Some(Absence {
+        check: |w| no_pages(w).boxed(),
+        shows: "the harness could serve no pages, and one answer had all instances",
+    }),
     why: "A client that ignored the page token saw the first five hundred instances only. The others are \
           never collected and never counted, and look gone to whoever searches in the listing.",
     tested: "Has twenty-five instances listed, five made by create and the others planted with our mark, \
@@ -161,7 +164,10 @@ pub(super) const PARTIAL_AS_DECLARED: Rule = Rule {
     caller: Caller::Collector,
     applies: partial,
     check: Check::Case(|w| partial_as_declared(w).boxed()),
-    absent: Some(|w| no_parts(w).boxed()),
+    absent: Some(Absence {
+        check: |w| no_parts(w).boxed(),
+        shows: "with the one part cut off or hanging the listing was Transient, with it slow that or whole, within its budget",
+    }),
     why: "One node of a cluster is off. A short list that counts as whole misleads the collector and \
           `maxInstances`; a listing that fails as a whole where it need not stops work on every healthy \
           node.",

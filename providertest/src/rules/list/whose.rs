@@ -12,7 +12,7 @@ use crate::{
     faults::{Answer, CallerThen, Effect, Fault, Match},
     harness::{Planted, ThingKind},
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     world::{Tweaks, World},
 };
 
@@ -176,7 +176,10 @@ pub(super) const PLACEHOLDER_NOT_LISTED: Rule = Rule {
     caller: Caller::Collector,
     applies: placeholders,
     check: Check::Case(|w| placeholder(w, true).boxed()),
-    absent: Some(|w| placeholder(w, false).boxed()),
+    absent: Some(Absence {
+        check: |w| placeholder(w, false).boxed(),
+        shows: "a create dropped in each of its changing calls left no placeholder, and nothing unmarked was listed",
+    }),
     why: "A clone in progress has no mark yet, or still its template's. Listed, it looks like an orphan, and \
           the collector deletes it under the create that is making it.",
     tested: "Drops a create in each of its changing calls and looks at what stands. Only instances with a \

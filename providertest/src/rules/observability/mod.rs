@@ -8,7 +8,7 @@ mod tour;
 use futures::FutureExt;
 use provider_api::profile::ChildSpans;
 
-use crate::rule::{Caller, Check, Level, Rule, always, when};
+use crate::rule::{Absence, Caller, Check, Level, Rule, always, when};
 
 /// The group's rules, in the order of the contract.
 pub const RULES: &[Rule] = &[
@@ -68,7 +68,10 @@ pub const RULES: &[Rule] = &[
         caller: Caller::Operator,
         applies: |profile| when(profile.child_spans != ChildSpans::None),
         check: Check::Decorated(|w| lines::every_backend_call_has_a_child_span(w).boxed()),
-        absent: Some(|w| lines::no_child_spans(w).boxed()),
+        absent: Some(Absence {
+            check: |w| lines::no_child_spans(w).boxed(),
+            shows: "a tour through all operations opened no span of a backend call",
+        }),
         why: "A trace says that a create took a minute. Without a span for each call nobody sees which of \
               them took it; spans without a parent are a trace each, and bury the others.",
         tested: "Drives every operation: each kind of call on the wire must have as many client spans, named \

@@ -7,7 +7,7 @@ mod life;
 use futures::FutureExt;
 use provider_api::profile::CredentialsFrom;
 
-use crate::rule::{Caller, Check, Level, Rule, always, when};
+use crate::rule::{Absence, Caller, Check, Level, Rule, always, when};
 
 pub use config::UNKNOWN_KEY;
 
@@ -101,7 +101,10 @@ pub const RULES: &[Rule] = &[
         caller: Caller::Operator,
         applies: |profile| when(profile.credentials != CredentialsFrom::None),
         check: Check::Case(|w| life::credentials_rotate(w).boxed()),
-        absent: Some(|w| life::no_credentials(w).boxed()),
+        absent: Some(Absence {
+            check: |w| life::no_credentials(w).boxed(),
+            shows: "there was no credential file, and nothing to rotate",
+        }),
         why: "Keys are rotated on a schedule, and tickets lapse after hours. A client that keeps its first \
               one fails every call from then on, until somebody restarts the operator.",
         tested: "Rotates the credentials twice, on the backend and where the provider reads them: get, \

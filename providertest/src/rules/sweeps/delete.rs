@@ -13,7 +13,7 @@ use crate::{
     faults::{CallerThen, FaultPlan, Then},
     harness::ThingKind,
     hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     sweep::{DryRun, plans},
     world::World,
 };
@@ -47,7 +47,10 @@ pub(super) const RULES: &[Rule] = &[
         caller: Caller::Collector,
         applies: has_parts,
         check: Check::Sweep { plans: |w| part_plans(w).boxed(), run: |w, plan| parts_gone(w, plan).boxed() },
-        absent: Some(|w| no_parts(w).boxed()),
+        absent: Some(Absence {
+            check: |w| no_parts(w).boxed(),
+            shows: "the observer saw no part of a running instance",
+        }),
         why: "Somebody has removed a disk by hand, or a crash took half away. A delete that stops at the \
               first missing part leaves the rest on the bill, and fails in the same way at each retry.",
         tested: "A sweep over every choice of an instance's parts, the instance itself included: these are \

@@ -11,7 +11,7 @@ use provider_api::{Class, Hint, Profile, StateKind, Wait, profile::WatchSupport}
 
 use crate::{
     broken, hold,
-    rule::{Applies, Caller, Check, Checked, Level, Rule, when},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, when},
     wire::Condition,
     world::World,
 };
@@ -107,7 +107,10 @@ pub(super) const HINTS_ARE_NOT_TRUTH: Rule = Rule {
     caller: Caller::Reconciler,
     applies: watched,
     check: Check::Case(|w| hints_are_not_truth(w).boxed()),
-    absent: Some(|w| no_watch(w).boxed()),
+    absent: Some(Absence {
+        check: |w| no_watch(w).boxed(),
+        shows: "the provider gave out no stream of hints",
+    }),
     why: "Streams break and lose events. A provider that answers get from what its stream has told shows for \
           ever an instance whose removal it missed.",
     tested: "Removes an instance while the stream is read: a hint must come, and get be NotFound. Then \
@@ -166,7 +169,10 @@ pub(super) const RECONNECTS_AND_RESYNCS: Rule = Rule {
     caller: Caller::Reconciler,
     applies: watched,
     check: Check::Case(|w| reconnects(w).boxed()),
-    absent: Some(|w| no_watch(w).boxed()),
+    absent: Some(Absence {
+        check: |w| no_watch(w).boxed(),
+        shows: "the provider gave out no stream of hints",
+    }),
     why: "The API server restarts, and the stream comes back. What happened meanwhile is in no event; \
           without Resync the reconciler learns of it only at its next slow round.",
     tested: "Breaks the stream twice, with an instance removed during the first break. Each time Resync must \
@@ -203,7 +209,10 @@ pub(super) const NEVER_ENDS: Rule = Rule {
     caller: Caller::Reconciler,
     applies: watched,
     check: Check::Case(|w| never_ends(w).boxed()),
-    absent: Some(|w| no_watch(w).boxed()),
+    absent: Some(Absence {
+        check: |w| no_watch(w).boxed(),
+        shows: "the provider gave out no stream of hints",
+    }),
     why: "A stream that has ended looks like one without news. Callers fall back to slow polling, and nobody \
           notices until the next restart.",
     tested: "Breaks the stream again and again, on a fake with every target cut off or hanging for ten \
