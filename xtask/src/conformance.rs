@@ -123,7 +123,37 @@ pub(crate) fn executable(messages: &[Value], target: &str) -> Option<PathBuf> {
         .find_map(|message| message["executable"].as_str().map(PathBuf::from))
 }
 
+/// What is one provider's affair: a report's file, which each suite would write over the last one's; what is the same for
+/// all; the kit's own; a backend.
+const OF_ONE: [&str; 11] = [
+    "--json",
+    "--junit",
+    "--html",
+    "--explain",
+    "--print-rule-table",
+    "--print-rules",
+    "--print-profile",
+    "--self-check",
+    "--saboteur",
+    "--plan",
+    "--config",
+];
+
+/// The first flag that means nothing to all suites.
+fn of_one(suite_flags: &[String]) -> Option<&'static str> {
+    let given = |flag: &&str| {
+        suite_flags.iter().any(|word| word.split_once('=').map_or(word.as_str(), |(name, _)| name) == *flag)
+    };
+    OF_ONE.into_iter().find(given)
+}
+
 fn all(workspace: &Workspace, suite_flags: &[String]) -> Outcome {
+    if let Some(flag) = of_one(suite_flags) {
+        let known = names(&with_suite(workspace));
+        return Err(Stop::cannot(format!(
+            "{flag} is for one suite; name the provider instead of `all`: {known}"
+        )));
+    }
     let progress = Progress::new();
     let mut worst = 0;
     for Provider { name: provider, package } in with_suite(workspace) {
@@ -225,6 +255,13 @@ mod tests {
         ];
         assert_eq!(executable(&messages, SUITE), Some(PathBuf::from("/t/conformance-1")));
         assert_eq!(executable(&messages[..1], "providertest"), None);
+    }
+
+    #[test]
+    fn all_suites_take_no_flag_of_one() {
+        assert_eq!(of_one(&words(&["--rule", "create.idempotent", "--quiet"])), None);
+        assert_eq!(of_one(&words(&["--quiet", "--json", "f"])), Some("--json"));
+        assert_eq!(of_one(&words(&["--html=f"])), Some("--html"));
     }
 
     #[test]

@@ -6,15 +6,24 @@ use clap::{Parser, ValueEnum};
 
 use crate::faults::FaultPlan;
 
+/// What a run is asked for. Whoever asks for something else beside it would be passed over in silence.
+const RUN: [&str; 11] =
+    ["fail_fast", "setup", "seed", "jobs", "plan", "saboteur", "json", "junit", "html", "backend", "config"];
+/// Which rules are asked for.
+const SELECTION: [&str; 6] = ["rule", "group", "sweep", "filters", "exact", "skip"];
+/// What ends after it has printed something.
+const PAGES: [&str; 5] = ["list", "explain", "print_rule_table", "print_rules", "print_profile"];
+
 /// Checks a provider against every rule of the contract.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "conformance", bin_name = "conformance", version, after_help = EXIT_CODES, max_term_width = 100)]
 pub(crate) struct Flags {
     /// List the rules and end
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = RUN)]
     pub(crate) list: bool,
     /// Say what a rule is for, how it is tested and how a red one is mended, and end
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", conflicts_with_all = RUN, conflicts_with_all = SELECTION)]
+    #[arg(conflicts_with = "list")]
     pub(crate) explain: Option<String>,
     /// Check this rule only; may be given several times
     #[arg(long, value_name = "ID")]
@@ -38,12 +47,13 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,
     /// Replay one fault plan, as a report gives it; needs --rule
-    #[arg(long, value_name = "JSON", value_parser = plan)]
+    #[arg(long, value_name = "JSON", value_parser = plan, conflicts_with_all = ["group", "sweep", "fail_fast"])]
     pub(crate) plan: Option<FaultPlan>,
 
     /// Check the kit itself: every saboteur must be caught by the rule that it breaks, the honest provider by none;
     /// --rule, --group and --sweep narrow it down
-    #[arg(long, conflicts_with_all = ["plan", "setup", "list", "backend", "config", "fail_fast"])]
+    #[arg(long, conflicts_with_all = ["plan", "setup", "backend", "config", "fail_fast", "junit"])]
+    #[arg(conflicts_with_all = PAGES)]
     pub(crate) self_check: bool,
     /// With --self-check: every saboteur meets every rule
     #[arg(long, requires = "self_check")]
@@ -71,13 +81,16 @@ pub(crate) struct Flags {
     pub(crate) config: Option<PathBuf>,
 
     /// Print the rule table as Markdown and end
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = RUN, conflicts_with_all = SELECTION)]
+    #[arg(conflicts_with_all = ["list", "explain"])]
     pub(crate) print_rule_table: bool,
     /// Print a page on every rule as Markdown and end
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = RUN, conflicts_with_all = SELECTION)]
+    #[arg(conflicts_with_all = ["list", "explain", "print_rule_table"])]
     pub(crate) print_rules: bool,
     /// Print what the provider declares as Markdown, or with --format json as JSON, and end
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = RUN, conflicts_with_all = SELECTION)]
+    #[arg(conflicts_with_all = ["list", "explain", "print_rule_table", "print_rules"])]
     pub(crate) print_profile: bool,
 
     /// Colours
@@ -98,7 +111,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILTER", hide = true)]
     pub(crate) skip: Vec<String>,
     /// As --jobs
-    #[arg(long, value_name = "N", hide = true)]
+    #[arg(long, value_name = "N", hide = true, conflicts_with = "jobs")]
     pub(crate) test_threads: Option<NonZeroUsize>,
     /// `terse` lists rules as test runners want them
     #[arg(long, value_name = "FORMAT", hide = true)]

@@ -60,6 +60,52 @@ fn flags_that_would_be_passed_over_are_refused() {
 }
 
 #[test]
+fn pages_take_no_flags_of_a_run() {
+    let refuses = |words: &[&str]| {
+        let refusal = Flags::try_parse_from(std::iter::once(&"conformance").chain(words)).map(drop);
+        let refusal = refusal.err().unwrap_or_else(|| panic!("{words:?} is passed over")).to_string();
+        assert!(refusal.contains("cannot be used with"), "{words:?}: {refusal}");
+    };
+    let of_a_run: [&[&str]; 11] = [
+        &["--json", "f"],
+        &["--junit", "f"],
+        &["--html", "f"],
+        &["--seed", "7"],
+        &["--jobs", "2"],
+        &["--setup", "s"],
+        &["--fail-fast"],
+        &["--saboteur", "s"],
+        &["--config", "f"],
+        &["--backend", "fake"],
+        &["--plan", r#"{"faults":[],"variant":"1","then":"repeat"}"#],
+    ];
+    let pages: [&[&str]; 5] = [
+        &["--list"],
+        &["--explain", "create.idempotent"],
+        &["--print-rule-table"],
+        &["--print-rules"],
+        &["--print-profile"],
+    ];
+    for (at, page) in pages.iter().enumerate() {
+        of_a_run.iter().for_each(|flags| refuses(&[page, *flags].concat()));
+        pages[..at].iter().for_each(|other| refuses(&[page, *other].concat()));
+        refuses(&[page, &["--self-check"][..]].concat());
+        if at > 0 {
+            for selecting in [&["--rule", "a"][..], &["--group", "a"], &["--sweep"], &["filter"]] {
+                refuses(&[page, selecting].concat());
+            }
+        }
+        // What cargo and runners pass on to every test binary is harmless.
+        let harmless = [page, &["--quiet", "--color", "never", "--nocapture"][..]].concat();
+        assert!(Flags::try_parse_from(std::iter::once(&"conformance").chain(&harmless)).is_ok());
+    }
+    let runners: &[&str] = &["--list", "--format", "terse", "--ignored", "--exact", "--skip", "a", "filter"];
+    assert!(Flags::try_parse_from(std::iter::once(&"conformance").chain(runners)).is_ok());
+    refuses(&["--jobs", "2", "--test-threads", "3"]);
+    refuses(&["--self-check", "--junit", "f"]);
+}
+
+#[test]
 fn plans_need_their_rule() {
     let plan = r#"{"faults":[],"variant":"1","then":"repeat"}"#;
     assert!(refused(&["--plan", plan]).contains("--plan needs the one --rule"));
