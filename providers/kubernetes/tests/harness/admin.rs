@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use http::{Method, Request, header};
+use http::{HeaderValue, Method, Request, header};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 
@@ -57,8 +57,13 @@ impl Refused {
 }
 
 impl Admin {
-    pub(crate) fn new(config: Config) -> Result<Self, kube::Error> {
-        Client::try_from(config).map(Self)
+    pub(crate) fn new(config: Config) -> Result<Self, String> {
+        // The library takes it for granted that a header can carry its token, and panics.
+        let shown = serde_json::to_value(&config.auth_info).unwrap_or_default();
+        if shown["token"].as_str().is_some_and(|token| HeaderValue::from_str(token).is_err()) {
+            return Err("the kubeconfig's token can be in no header: it has more than one line, say".into());
+        }
+        Client::try_from(config).map(Self).map_err(|error| why(&error))
     }
 
     pub(crate) async fn get(&self, path: &str) -> Result<Value, Refused> {

@@ -134,7 +134,7 @@ impl Harness for RealClusters {
     }
 
     async fn open(&self, _: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError> {
-        let admin = Admin::new(self.admin.clone()).map_err(|error| HarnessError(error.to_string()))?;
+        let admin = Admin::new(self.admin.clone()).map_err(HarnessError)?;
         let namespace = format!("conformance-{}", case.tag);
         let labels = json!({TAG: case.tag, "pod-security.kubernetes.io/enforce": "privileged"});
         let object = json!({"metadata": {"name": namespace, "labels": labels}});
