@@ -4,6 +4,7 @@
 mod graph;
 mod links;
 mod rules;
+mod rustdoc;
 mod source;
 
 use crate::outcome::{Outcome, Stop};
@@ -25,6 +26,7 @@ pub(crate) fn command() -> Outcome {
     let mut complaints: Vec<String> = files.iter().flat_map(source::complaints).collect();
     complaints.extend(rules::complaints(&files));
     complaints.extend(links::complaints(&files));
+    complaints.extend(rustdoc::complaints(&files));
     complaints.extend(graph::complaints(&workspace)?);
     complaints.extend(graph::real_tests_unasked(&workspace));
     if let Some(lock) = files.iter().find(|file| file.path == "Cargo.lock") {
