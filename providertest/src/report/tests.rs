@@ -218,10 +218,11 @@ fn hostile_texts_are_shown_and_do_nothing() {
 fn junit_counts_agree_with_its_elements() {
     let xml = junit::render(&every_status());
     let count = |text: &str| xml.matches(text).count();
-    assert_eq!([count("<testcase "), count("<failure "), count("<error "), count("<skipped ")], [11, 1, 1, 5]);
-    assert!(
-        xml.contains(
-            r#"<testsuites name="conformance of acme" tests="11" failures="1" errors="1" skipped="5""#
-        )
+    assert_eq!(
+        [count("<testcase "), count("<failure "), count("<error "), count("<skipped ")],
+        [11, 1, 1, 5]
     );
+    assert!(xml.contains(
+        r#"<testsuites name="conformance of acme" tests="11" failures="1" errors="1" skipped="5""#
+    ));
 }
