@@ -58,7 +58,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
                 self.put_part(place, new)?;
             } else if self.part(place, name).is_none() {
                 return Err(Refusal::PartsMissing);
-            } else if self.is_used(place, name) {
+            } else if self.is_held(place, name) {
                 return Err(Refusal::InUse);
             }
         }
