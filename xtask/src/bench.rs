@@ -3,6 +3,7 @@
 use crate::flags;
 use crate::outcome::{Outcome, Stop};
 use crate::run;
+use crate::setup;
 use crate::workspace::{Kind, Workspace};
 
 pub(crate) fn command(flags: &flags::Bench) -> Outcome {
@@ -22,6 +23,9 @@ pub(crate) fn command(flags: &flags::Bench) -> Outcome {
         let known = if with_benches.is_empty() { "none yet".to_owned() } else { with_benches.join(", ") };
         let what = flags.what.as_deref().unwrap_or("the workspace");
         return Err(Stop::cannot(format!("{what} has no benchmarks; packages that have some: {known}")));
+    }
+    if packages.contains(&"nocloud") {
+        setup::require(flags.install, setup::GENISOIMAGE, "the benchmark of nocloud")?;
     }
     for package in packages {
         for bench in workspace.targets(package, Kind::Bench) {

@@ -146,6 +146,8 @@ pub(crate) struct Kvm {
 pub(crate) struct Bench {
     /// The package, or `kit` for the conformance kit; all that have benchmarks if none is named
     pub(crate) what: Option<String>,
+    #[command(flatten)]
+    pub(crate) install: Install,
     /// Flags for the benchmark binaries
     #[arg(last = true)]
     pub(crate) flags: Vec<String>,

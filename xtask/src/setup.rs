@@ -35,6 +35,13 @@ pub(crate) const OPENSSH: &[Need] = &[
     need("ssh-keyscan", "openssh-client"),
 ];
 
+/// For reading the seed images that we write.
+pub(crate) const SEED_READERS: &[Need] =
+    &[need("mtype", "mtools"), need("fsck.fat", "dosfstools"), need("blkid", "util-linux")];
+
+/// What a benchmark compares with.
+pub(crate) const GENISOIMAGE: &[Need] = &[need("genisoimage", "genisoimage")];
+
 /// For building the servers of Kubernetes 1.20 from Debian's source package: the last Go that compiles them.
 pub(crate) const OLD_KUBE: &[Need] = &[need("/usr/lib/go-1.19/bin/go", "golang-1.19-go")];
 

@@ -39,6 +39,7 @@ pub(super) const KVM: &[Target] = &[
 pub(crate) const PROGRAMS: &[(Target, &[Need])] = &[
     (Target { package: "provider-kubernetes", name: "squid", flags: &[] }, setup::SQUID),
     (Target { package: "ssh", name: "openssh", flags: &[] }, setup::OPENSSH),
+    (Target { package: "nocloud", name: "seed-readers", flags: &[] }, setup::SEED_READERS),
 ];
 
 /// What runs: the tests that the workspace has, or the command that was given instead.
