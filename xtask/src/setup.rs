@@ -81,6 +81,9 @@ pub(crate) const KVM: &[Need] = &[
     need("sfdisk", "fdisk"),
 ];
 
+/// For the same in a container, beside [`KVM`].
+pub(crate) const DOCKER: &[Need] = &[need("docker", "docker.io")];
+
 pub(crate) fn command(flags: &flags::Setup) -> Outcome {
     let needs = all();
     let missing = ensure(flags.install, &needs)?;

@@ -107,7 +107,12 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     }
     if e2e::kvm::has_tests(workspace) {
         let run = move |_: &Workspace| {
-            e2e::kvm::command(&flags::Kvm { install, build_only: false, instead: Vec::new() })
+            e2e::kvm::command(&flags::Kvm {
+                install,
+                build_only: false,
+                container: false,
+                instead: Vec::new(),
+            })
         };
         steps.push(Step { needs: kvm_needs, impossible: e2e::kvm::impossible(), ..step(kvm, run) });
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(super) struct Inside {
     first: u32,
     // Kept so that the process is ours until the reaper has ended it.
-    _unshare: Child,
+    _unshare: Option<Child>,
 }
 
 impl Inside {
@@ -41,9 +41,14 @@ impl Inside {
             Stop::cannot("no namespaces could be made here: it takes root, and a machine that allows it")
         })?;
         reaper.first_of_namespace(first)?;
-        let inside = Self { first, _unshare: unshare };
+        let inside = Self { first, _unshare: Some(unshare) };
         inside.run("ip", &["link", "set", "lo", "up"])?;
         Ok(inside)
+    }
+
+    /// The inside of a container whose first process this is, as the machine numbers it.
+    pub(super) fn of_container(first: u32) -> Self {
+        Self { first, _unshare: None }
     }
 
     /// A command that runs inside.

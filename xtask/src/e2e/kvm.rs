@@ -5,12 +5,12 @@
 //! Needs root on x86-64. Leaves no trace: one SIGKILL ends all inside, guests too.
 
 use super::inside::Inside;
-use super::libvirtd::{self, GATEWAY, NETWORK, POOL, SOCKET, new_folder};
+use super::libvirtd::{self, GATEWAY, NETWORK, NVRAM, POOL, SOCKET, new_folder};
 use super::process::Server;
 use super::reaper::Reaper;
 use super::sshd::{self, Access};
 use super::suite::{self, Environment};
-use super::{guest, kube};
+use super::{container, guest, kube};
 use crate::cache::cannot_write;
 use crate::conformance::{self, Beside};
 use crate::outcome::{Outcome, Stop};
@@ -53,6 +53,13 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     setup::require(flags.install, setup::KVM, "a hypervisor")?;
     let image = guest::image(&progress)?;
     progress.say(&format!("the guest image is {}", image.display()));
+    let root = match flags.container {
+        true => {
+            setup::require(flags.install, setup::DOCKER, "a container")?;
+            Some(container::root(&progress)?)
+        }
+        false => None,
+    };
     if flags.build_only {
         return Ok(());
     }
@@ -68,7 +75,7 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
         true => Some(conformance::build(&workspace, "provider-kvm", Beside::Everything)?),
         false => None,
     };
-    let host = Host::start(&workspace.target)?;
+    let host = Host::start(&workspace, root.as_deref())?;
     progress.say(&format!(
         "libvirtd {} is ready inside, at {SOCKET} and by SSH at {}",
         libvirtd::version(&host.inside)?,
@@ -82,6 +89,7 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     if let Some(suite) = suite {
         outcome = kube::both(outcome, host.conformance(&suite, &progress));
     }
+    let outcome = if flags.instead.is_empty() { outcome.and_then(|()| host.is_clean()) } else { outcome };
     host.end(outcome)
 }
 
@@ -96,15 +104,24 @@ struct Host {
 }
 
 impl Host {
-    fn start(target: &Path) -> Outcome<Self> {
+    /// In namespaces, or in a container with this root.
+    fn start(workspace: &Workspace, root: Option<&Path>) -> Outcome<Self> {
         let name = format!("egress-kvm-{}", std::process::id());
-        let folder = target.join(format!("e2e/kvm-{}", std::process::id()));
+        let folder = workspace.target.join(format!("e2e/kvm-{}", std::process::id()));
         let data = new_folder(&folder.join("data"), 0o755)?;
         let mut reaper = Reaper::start()?;
         reaper.folder(&data)?;
-        let inside = Inside::make(&mut reaper, &name)?;
+        let mut servers = Vec::new();
+        let inside = match root {
+            None => Inside::make(&mut reaper, &name)?,
+            Some(root) => {
+                let made = container::start(&mut reaper, workspace, &name, &folder, root)?;
+                servers.extend(made.engine);
+                made.inside
+            }
+        };
         libvirtd::furnish(&inside, &data)?;
-        let mut servers = libvirtd::start(&inside, &mut reaper, &folder)?;
+        servers.extend(libvirtd::start(&inside, &mut reaper, &folder)?);
         let (access, server) = sshd::start(&inside, &mut reaper, &folder, &data)?;
         servers.push(server);
         Ok(Self { folder, access, inside, servers, _reaper: reaper })
@@ -118,10 +135,11 @@ impl Host {
         environment.set("KVM_TEST_SSH_KEY_FILE", self.access.key());
         environment.set("KVM_TEST_KNOWN_HOSTS_FILE", self.access.known_hosts());
         environment.set("KVM_TEST_SOCKET", SOCKET);
-        environment.set("KVM_TEST_LOCAL_SOCKET", SOCKET);
+        environment.set("KVM_TEST_LIBVIRT_SOCKET", SOCKET);
         environment.set("KVM_TEST_POOL", POOL);
         environment.set("KVM_TEST_NETWORK", NETWORK);
         environment.set("KVM_TEST_IMAGE_FILE", image);
+        environment.set("KVM_TEST_NVRAM_FOLDER", NVRAM);
         environment.set("KVM_TEST_ALLOW_EMULATION", "true");
         environment.set("KVM_TEST_SERVER_ADDRESS", GATEWAY);
         // Everything was compiled outside, and inside there is no way out.
@@ -157,6 +175,16 @@ impl Host {
             },
             false => stop,
         })
+    }
+
+    /// Fails where tests left something on the host.
+    fn is_clean(&self) -> Outcome {
+        let left = libvirtd::left(&self.inside)?;
+        if left.is_empty() {
+            Ok(())
+        } else {
+            Err(Stop::failed(format!("left on the host: {}", left.join(", "))))
+        }
     }
 
     /// Ends everything. The daemons' logs stay where something failed.

@@ -8,6 +8,8 @@ pub(crate) mod node;
 pub(crate) mod reaper;
 pub(crate) mod suite;
 
+mod cgroups;
+mod container;
 mod credentials;
 mod guest;
 mod images;

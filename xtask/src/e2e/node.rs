@@ -11,7 +11,7 @@ use super::node_inside::{self, ADDRESS};
 use super::process::Server;
 use super::reaper::Reaper;
 use super::suite::{self, Environment};
-use super::{images, old_servers, servers};
+use super::{cgroups, images, old_servers, servers};
 use crate::cache::cannot_write;
 use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress};
@@ -109,7 +109,7 @@ impl Cluster {
         node_inside::can_take(&data)?;
         let mut reaper = Reaper::start()?;
         reaper.folder(&data)?;
-        make_cgroups(&mut reaper, &name)?;
+        cgroups::make(&mut reaper, &name)?;
         let credentials =
             Credentials::make(&data.join("credentials"), &[ADMIN, ALICE, CONTROLLERS, SCHEDULER, KUBELET])?;
         let inside = Inside::make(&mut reaper, &name)?;
@@ -328,32 +328,4 @@ impl Start<'_> {
 /// The file with the kubelet's process number inside.
 fn pid_of_kubelet(data: &Path) -> PathBuf {
     data.join("kubelet.pid")
-}
-
-/// A cgroup of our own in every hierarchy, so that what Pods leave can be found and removed.
-fn make_cgroups(reaper: &mut Reaper, name: &str) -> Outcome {
-    let root = Path::new("/sys/fs/cgroup");
-    let entries = fs::read_dir(root)
-        .map_err(|error| Stop::cannot(format!("cannot read {}: {error}", root.display())))?;
-    for hierarchy in entries.filter_map(Result::ok).map(|entry| entry.path()) {
-        if !hierarchy.is_dir() || hierarchy.is_symlink() {
-            continue;
-        }
-        let folder = hierarchy.join(name);
-        reaper.cgroup(&folder)?;
-        // In the hierarchy of cgroup v2, where it is mounted beside the others, runc makes its own.
-        if hierarchy.ends_with("unified") {
-            continue;
-        }
-        fs::create_dir(&folder).map_err(|error| cannot_write(&folder, &error))?;
-        // A new cpuset is empty and takes no process until it has both.
-        for file in ["cpuset.cpus", "cpuset.mems"] {
-            if folder.join(file).exists() {
-                let copied =
-                    fs::read(hierarchy.join(file)).and_then(|value| fs::write(folder.join(file), value));
-                copied.map_err(|error| cannot_write(&folder.join(file), &error))?;
-            }
-        }
-    }
-    Ok(())
 }

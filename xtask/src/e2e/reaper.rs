@@ -41,6 +41,11 @@ impl Reaper {
         self.tell(&format!("first {pid}"))
     }
 
+    /// This container is removed, before anything else is: its processes are nobody's children. `host` is its engine.
+    pub(crate) fn container(&mut self, host: Option<&str>, name: &str) -> Outcome {
+        self.tell(&format!("container {name} {}", host.unwrap_or_default()))
+    }
+
     /// This network namespace is removed.
     pub(crate) fn network(&mut self, name: &str) -> Outcome {
         self.tell(&format!("network {name}"))
@@ -95,6 +100,13 @@ fn reap(input: impl BufRead) -> Outcome {
     }
     let named =
         |kind: &'static str| things.iter().filter(move |(found, _)| found == kind).map(|(_, what)| what);
+    for (name, host) in named("container").filter_map(|what| what.split_once(' ')) {
+        let mut docker = Command::new("docker");
+        if !host.is_empty() {
+            docker.args(["-H", host]);
+        }
+        quiet(docker.args(["rm", "--force", name]));
+    }
     named("group").for_each(|leader| kill(&format!("-{leader}")));
     named("first").for_each(|pid| kill(pid));
     let processes: Vec<_> = named("group").chain(named("first")).collect();

@@ -31,7 +31,7 @@ pub(super) const NODE: &[Target] = &[Target { package: "provider-kubernetes", na
 
 /// On a hypervisor: libvirtd with QEMU, behind an SSH server.
 pub(super) const KVM: &[Target] = &[
-    Target { package: "fixture-libvirt", name: "libvirtd", flags: &[] },
+    Target { package: "fixture-libvirt", name: "libvirt-parity", flags: &[] },
     Target { package: "provider-kvm", name: "kvm-life", flags: &[] },
 ];
 

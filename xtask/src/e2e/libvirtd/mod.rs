@@ -21,6 +21,8 @@ use std::process::Command;
 pub(super) const GROUP: &str = "libvirt";
 /// Where the daemon listens.
 pub(super) const SOCKET: &str = "/run/libvirt/libvirt-sock";
+/// Where it keeps UEFI's variables of each domain.
+pub(super) const NVRAM: &str = "/var/lib/libvirt/qemu/nvram";
 /// The pool, the network and, nearly, its bridge.
 pub(super) const POOL: &str = "egress";
 pub(super) const NETWORK: &str = "egress";
@@ -40,11 +42,6 @@ const CONFIG: [(&str, &str); 4] = [
 
 /// Covers what is the machine's own; `folder` takes what is written.
 pub(super) fn furnish(inside: &Inside, folder: &Path) -> Outcome {
-    if let Some(missing) = FOLDERS.iter().find(|covered| !Path::new(covered).is_dir()) {
-        return Err(Stop::cannot(format!(
-            "there is no folder {missing}, which Debian's libvirt packages bring: install them anew"
-        )));
-    }
     inside.run("mount", &["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"])?;
     // That of the namespace, in which libvirt finds its bridge. It has no cgroups, and libvirt does without.
     inside.run("umount", &["--lazy", "/sys"])?;
@@ -57,7 +54,7 @@ pub(super) fn furnish(inside: &Inside, folder: &Path) -> Outcome {
         write(&folder.join("etc-libvirt").join(name), text)?;
     }
     new_folder(&folder.join("var-lib-libvirt/images"), 0o711)?;
-    if Path::new("/dev/kvm").exists() {
+    if inside.run("test", &["-e", "/dev/kvm"]).is_ok() {
         // What nobody may open does not exist for libvirt, which looks as the user that QEMU runs as.
         let hidden = folder.join("no-kvm");
         write(&hidden, "")?;
@@ -92,6 +89,17 @@ pub(super) fn version(inside: &Inside) -> Outcome<String> {
     let line = says.lines().rev().find_map(|line| line.strip_prefix("Running against daemon: "));
     line.map(|version| version.trim().to_owned())
         .ok_or_else(|| Stop::cannot(format!("virsh says {says:?} when asked for the daemon's version")))
+}
+
+/// What stands on the host that the tests should have removed: domains, UEFI's variables, and volumes that are no copies of
+/// images, which are meant to stay.
+pub(super) fn left(inside: &Inside) -> Outcome<Vec<String>> {
+    let domains = run::read(virsh(inside).args(["list", "--all", "--name"]))?;
+    let variables = run::read(inside.command("find").args([NVRAM, "-type", "f"]))?;
+    let volumes = run::read(virsh(inside).args(["vol-list", "--pool", POOL]))?;
+    let volumes = volumes.lines().filter_map(|line| line.split_whitespace().next());
+    let volumes = volumes.filter(|volume| !volume.starts_with("proxy-image-"));
+    Ok(domains.split_whitespace().chain(variables.lines()).chain(volumes).map(str::to_owned).collect())
 }
 
 fn virsh(inside: &Inside) -> Command {

@@ -90,26 +90,19 @@ impl Access {
 
 /// Lets the machine have one more user inside, who is in libvirt's group.
 fn add_user(inside: &Inside, folder: &Path) -> Outcome {
-    let of_group = entry("/etc/group", GROUP)?;
-    let id = of_group.split(':').nth(2).unwrap_or_default();
+    let read = |file| run::read(inside.command("cat").arg(file));
+    let groups = read("/etc/group")?;
+    let of_group = groups.lines().find_map(|line| line.strip_prefix(&format!("{GROUP}:")));
+    let id = of_group.and_then(|rest| rest.split(':').nth(1)).ok_or_else(|| {
+        Stop::cannot(format!(
+            "there is no group {GROUP}, which Debian's libvirt packages bring: install them anew"
+        ))
+    })?;
     // Locked passwords begin with `!`, and sshd lets nobody in who has one: `*` is none.
     let user = format!("{USER}:*:64231:{id}::/nonexistent:/usr/sbin/nologin\n");
-    let users = fs::read_to_string("/etc/passwd")
-        .map_err(|error| Stop::cannot(format!("cannot read /etc/passwd: {error}")))?;
     let own = folder.join("passwd");
-    write(&own, &format!("{}\n{user}", users.trim_end()))?;
+    write(&own, &format!("{}\n{user}", read("/etc/passwd")?.trim_end()))?;
     fs::set_permissions(&own, Permissions::from_mode(0o644))
         .map_err(|error| crate::cache::cannot_write(&own, &error))?;
     inside.run("mount", &["--bind", &own.display().to_string(), "/etc/passwd"])
-}
-
-/// The line of one name in a file such as `/etc/group`.
-fn entry(file: &str, name: &str) -> Outcome<String> {
-    let text =
-        fs::read_to_string(file).map_err(|error| Stop::cannot(format!("cannot read {file}: {error}")))?;
-    text.lines().find(|line| line.split(':').next() == Some(name)).map(str::to_owned).ok_or_else(|| {
-        Stop::cannot(format!(
-            "{file} has no {name}, which Debian's libvirt packages bring: install them anew"
-        ))
-    })
 }
