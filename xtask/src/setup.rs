@@ -60,6 +60,8 @@ pub(crate) const NODE: &[Need] = &[
 pub(crate) const KVM: &[Need] = &[
     need("libvirtd", "libvirt-daemon-system"),
     need("virsh", "libvirt-clients"),
+    need("/usr/lib/polkit-1/polkitd", "polkitd"),
+    need("dbus-daemon", "dbus-daemon"),
     need("/usr/include/libvirt/libvirt.h", "libvirt-dev"),
     need("pkg-config", "pkg-config"),
     need("qemu-system-x86_64", "qemu-system-x86"),

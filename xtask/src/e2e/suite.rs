@@ -31,7 +31,8 @@ pub(super) const NODE: &[Target] = &[Target { package: "provider-kubernetes", na
 
 /// On a hypervisor: libvirtd with QEMU, behind an SSH server.
 pub(super) const KVM: &[Target] = &[
-    Target { package: "fixture-libvirt", name: "libvirt-parity", flags: &[] },
+    // It compares what the daemon says of all that it has.
+    Target { package: "fixture-libvirt", name: "libvirt-parity", flags: &["--test-threads=1"] },
     Target { package: "provider-kvm", name: "kvm-life", flags: &[] },
 ];
 

@@ -1,4 +1,4 @@
-//! A hypervisor's daemons inside: virtlogd, libvirtd with QEMU, a NAT network and a storage pool. All that they read and
+//! A hypervisor's daemons inside: virtlogd, libvirtd with QEMU, what lets users in, a NAT network and a storage pool. All that they read and
 //! write lies in folders of the run that cover the machine's, so a libvirtd that runs beside it is not touched and not
 //! seen.
 //!
@@ -23,9 +23,10 @@ pub(super) const GROUP: &str = "libvirt";
 pub(super) const SOCKET: &str = "/run/libvirt/libvirt-sock";
 /// Where it keeps UEFI's variables of each domain.
 pub(super) const NVRAM: &str = "/var/lib/libvirt/qemu/nvram";
-/// The pool, the network and, nearly, its bridge.
+/// The pool.
 pub(super) const POOL: &str = "egress";
-pub(super) const NETWORK: &str = "egress";
+/// The network, which is as Debian's packages have it.
+pub(super) const NETWORK: &str = "default";
 /// The host's address on the network, where guests find DNS and DHCP.
 pub(super) const GATEWAY: &str = "192.168.122.1";
 
@@ -67,10 +68,18 @@ pub(super) fn furnish(inside: &Inside, folder: &Path) -> Outcome {
 
 /// Starts the daemons, the network and the pool, and waits until each is there.
 pub(super) fn start(inside: &Inside, reaper: &mut Reaper, folder: &Path) -> Outcome<Vec<Server>> {
-    let log = Server::start(reaper, folder, "virtlogd", &mut inside.command("virtlogd"))?;
-    let mut daemon = inside.command("libvirtd");
-    daemon.args(["--config", "/etc/libvirt/libvirtd.conf"]);
-    let mut daemon = Server::start(reaper, folder, "libvirtd", &mut daemon)?;
+    let mut start = |name, words: &[&str]| {
+        let mut command = inside.command(words[0]);
+        Server::start(reaper, folder, name, command.args(&words[1..]))
+    };
+    // libvirtd asks polkit about whoever is not root, over the system's bus.
+    inside.run("mkdir", &["-p", "/run/dbus"])?;
+    let mut bus = start("dbus-daemon", &["dbus-daemon", "--system", "--nofork", "--nopidfile"])?;
+    let socket = ["-S", "/run/dbus/system_bus_socket"];
+    bus.wait_until(|| answers(inside.command("test").args(socket)))?;
+    let polkit = start("polkitd", &["/usr/lib/polkit-1/polkitd", "--no-debug"])?;
+    let log = start("virtlogd", &["virtlogd"])?;
+    let mut daemon = start("libvirtd", &["libvirtd", "--config", "/etc/libvirt/libvirtd.conf"])?;
     daemon.wait_until(|| answers(virsh(inside).arg("version")))?;
     for words in [
         ["net-define", "/etc/libvirt/network.xml"],
@@ -80,7 +89,7 @@ pub(super) fn start(inside: &Inside, reaper: &mut Reaper, folder: &Path) -> Outc
     ] {
         run::read(virsh(inside).args(words))?;
     }
-    Ok(vec![log, daemon])
+    Ok(vec![bus, polkit, log, daemon])
 }
 
 /// The version that the daemon says of itself, `9.0.0` say.
@@ -129,6 +138,5 @@ mod tests {
         assert!(text("network.xml").contains(&format!("<name>{NETWORK}</name>")));
         assert!(text("network.xml").contains(&format!("<ip address='{GATEWAY}'")));
         assert!(text("pool.xml").contains(&format!("<name>{POOL}</name>")));
-        assert!(text("libvirtd.conf").contains(&format!("unix_sock_group = \"{GROUP}\"")));
     }
 }
