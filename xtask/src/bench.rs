@@ -24,8 +24,10 @@ pub(crate) fn command(flags: &flags::Bench) -> Outcome {
         let what = flags.what.as_deref().unwrap_or("the workspace");
         return Err(Stop::cannot(format!("{what} has no benchmarks; packages that have some: {known}")));
     }
-    if packages.contains(&"nocloud") {
-        setup::require(flags.install, setup::GENISOIMAGE, "the benchmark of nocloud")?;
+    for (package, needs) in [("nocloud", setup::GENISOIMAGE), ("ssh", setup::OPENSSH)] {
+        if packages.contains(&package) {
+            setup::require(flags.install, needs, &format!("the benchmark of {package}"))?;
+        }
     }
     for package in packages {
         for bench in workspace.targets(package, Kind::Bench) {

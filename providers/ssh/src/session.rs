@@ -45,7 +45,7 @@ impl Session {
         Self(Arc::new(Inner { handle, wire, clock, spawner, target, channel_budget, host_key, cipher }))
     }
 
-    /// Opens a stream to a unix socket on the host (`direct-streamlocal@openssh.com`).
+    /// Opens a stream to a unix socket on the host (`direct-streamlocal@openssh.com`). Must be polled on a tokio runtime.
     ///
     /// Dropping the future gives the channel up wherever it is: one that the host opens later is closed at once.
     ///

@@ -8,7 +8,6 @@ mod channels;
 mod clock;
 mod end;
 mod host_keys;
-mod secrets;
 mod server;
 mod site;
 mod stages;

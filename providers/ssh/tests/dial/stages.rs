@@ -1,10 +1,11 @@
 //! Each stage before logging in: how it fails, and that it hangs no longer than its budget.
 
-use std::{future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
+use futures::future::BoxFuture;
 use provider_api::FailureClass::{Permanent, Transient};
-use provider_api::reasons;
-use ssh::{DialError, Session, Stage, Target};
+use provider_api::{Spawner, TokioSpawner, reasons};
+use ssh::{DialError, Dialer, Session, Stage, Target};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpSocket, TcpStream},
@@ -83,6 +84,33 @@ async fn files_that_are_not_there_may_come() {
     site.dial(server.address).await.unwrap();
 }
 
+/// A disk that hangs: what was to be read is never read.
+struct Stuck;
+
+impl Spawner for Stuck {
+    fn spawn(&self, task: BoxFuture<'static, ()>) {
+        TokioSpawner.spawn(task);
+    }
+
+    fn spawn_blocking(&self, work: Box<dyn FnOnce() + Send>) {
+        // Kept, as a thread would keep it.
+        std::mem::forget(work);
+    }
+}
+
+#[tokio::test]
+async fn reading_the_credentials_hangs() {
+    let site = Site::new();
+    let dialer = Dialer::new(Arc::clone(&site.clock) as _, Arc::new(Stuck)).budgets(site.budgets);
+    let (target, access) = (Target::parse("127.0.0.1:1", "libvirt").unwrap(), site.access());
+    let mut dial = Box::pin(dialer.dial(&target, &access));
+    assert!(futures::poll!(&mut dial).is_pending());
+    site.clock.pass(site.budgets.credentials);
+    let failed = tokio::time::timeout(Duration::from_secs(10), dial).await.expect("it should give up");
+    let text = assert_fails(failed, Stage::Credentials, Transient, reasons::CREDENTIALS_UNAVAILABLE);
+    assert!(text.contains("no answer within 1s while reading the credentials"), "{text}");
+}
+
 #[tokio::test]
 async fn nobody_listens() {
     let site = Site::new();
@@ -118,7 +146,12 @@ async fn connecting_hangs() {
         queue.push(stream.unwrap());
         assert!(queue.len() < 64, "the queue never fills");
     }
-    let there = tokio::time::sleep(Duration::from_millis(300));
+    // The stage and the one address wait by the clock; reading the credentials did by itself.
+    let there = async {
+        while site.clock.sleepers() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
     let error = hangs(&site, address, there, site.budgets.tcp).await;
     let text = assert_fails::<Session>(Err(error), Stage::Tcp, Transient, "ETIMEDOUT");
     assert!(text.contains("no answer within 2s while connecting"), "{text}");
@@ -201,27 +234,28 @@ async fn a_dial_that_is_given_up_leaves_no_connection() {
     assert_eq!(site.clock.sleepers(), 0);
 
     // And in the handshake, where the protocol already runs as a task of its own.
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let tell = std::sync::Mutex::new(Some(tell));
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
     let address = listener(move |mut stream| {
-        let tell = tell.lock().unwrap().take();
+        let tell = tell.clone();
         async move {
             stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n").await.unwrap();
-            let mut all = Vec::new();
+            stream.read_exact(&mut [0; 200]).await.unwrap();
+            tell.send("there").unwrap();
             // Ends only when the other side closes.
-            let _ = stream.read_to_end(&mut all).await;
-            let _ = tell.map(|tell| tell.send(all.len()));
+            let _ = stream.read_to_end(&mut Vec::new()).await;
+            tell.send("closed").unwrap();
         }
     })
     .await;
     let target = Target::parse(&address.to_string(), "libvirt").unwrap();
-    let dial = dialer.dial(&target, &access);
-    assert!(tokio::time::timeout(Duration::from_millis(300), dial).await.is_err());
-    let heard = tokio::time::timeout(Duration::from_secs(10), told)
-        .await
-        .expect("the connection stays open")
-        .unwrap();
-    assert!(heard > 200, "it hung in the greeting: {heard}");
+    let mut dial = Box::pin(dialer.dial(&target, &access));
+    tokio::select! {
+        result = &mut dial => panic!("it should hang: {result:?}"),
+        said = told.recv() => assert_eq!(said, Some("there")),
+    }
+    drop(dial);
+    let closed = tokio::time::timeout(Duration::from_secs(10), told.recv()).await;
+    assert_eq!(closed.expect("the connection stays open"), Some("closed"));
 }
 
 /// virtrigaud#191: sshd drops connections in a burst before it greets (MaxStartups), by a reset or by closing, newer ones

@@ -1,4 +1,16 @@
-//! Nothing of a private key or a passphrase is in an error, in a `Debug` or in a log, ours or the library's.
+//! Nothing of a private key or a passphrase is in an error, in a `Debug` or in a log, ours or the library's. It listens
+//! to all logs of its process, so it has one of its own.
+#![allow(clippy::unwrap_used)]
+
+#[path = "dial/clock.rs"]
+#[allow(dead_code)]
+mod clock;
+#[path = "dial/server.rs"]
+#[allow(dead_code)]
+mod server;
+#[path = "dial/site.rs"]
+#[allow(dead_code)]
+mod site;
 
 use std::{
     io::{self, Write},
@@ -10,7 +22,8 @@ use provider_api::CredentialFile;
 use russh::keys::{key::safe_rng, ssh_key::LineEnding};
 use ssh::{Access, HostKeys, Target};
 
-use crate::{server::Manners, site::Site};
+use server::Manners;
+use site::Site;
 
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
@@ -49,7 +62,7 @@ async fn nothing_of_the_key_is_shown() {
         .with_writer(move || ours.clone())
         .with_ansi(false)
         .finish();
-    let _default = tracing::subscriber::set_default(subscriber);
+    tracing::subscriber::set_global_default(subscriber).unwrap();
 
     let site = Site::new();
     let passphrase = "correct horse battery staple";
@@ -120,6 +133,7 @@ async fn nothing_of_the_key_is_shown() {
             String::from_utf8_lossy(file).lines().skip(2).map(str::to_owned).filter(|line| line.len() > 8),
         );
     }
+    assert!(needles.len() > 12, "the files were not cut into lines");
     for needle in needles {
         assert!(!all.contains(&needle), "{needle} is in what was shown");
     }
