@@ -30,6 +30,7 @@ use crate::{
     report::BackendKind,
     rule::{Checked, Stop},
     saboteur::Saboteur,
+    story::{acknowledging, said},
     wire::Wire,
 };
 
@@ -202,7 +203,7 @@ impl World {
     /// # Errors
     /// An error of the suite when the config does not load.
     pub fn restart(&mut self, tweaks: &Tweaks) -> Checked {
-        self.note("the provider is restarted".into());
+        self.note(format!("the provider is restarted{tweaks}"));
         self.built = self.build(tweaks)?;
         Ok(())
     }
@@ -325,7 +326,7 @@ impl World {
     /// As for [`World::together`].
     pub async fn create(&self, request: &CreateRequest) -> Checked<Result<ProviderId, Error>> {
         let provider = Arc::clone(self.provider());
-        let line = self.begins(format_args!("create {}", request.name));
+        let line = self.begins(format_args!("create {}{}", request.name, acknowledging(request)));
         let result = self.alone(async move { provider.create(request).await }).await?;
         line.ends(said(&result));
         Ok(result)
@@ -437,7 +438,10 @@ impl World {
     /// # Errors
     /// Broken when it does not.
     pub async fn leftovers(&self) -> Checked<LeftoverListing> {
-        let Some(leftovers) = self.built.leftovers.clone() else { return Ok(LeftoverListing::default()) };
+        let Some(leftovers) = self.built.leftovers.clone() else {
+            self.note("leftovers -> none, the provider has no such ability".into());
+            return Ok(LeftoverListing::default());
+        };
         let line = self.begins("leftovers");
         let result = self.alone(async move { leftovers.list().await }).await?;
         line.ends(said(&result.as_ref().map(|l| format!("{} items", l.items.len()))));
@@ -603,13 +607,6 @@ impl World {
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("World").field("setup", &self.setup.name).finish_non_exhaustive()
-    }
-}
-
-fn said<T: std::fmt::Display, E: std::fmt::Display>(result: &Result<T, E>) -> String {
-    match result {
-        Ok(value) => value.to_string(),
-        Err(error) => format!("error: {error}"),
     }
 }
 

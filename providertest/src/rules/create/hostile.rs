@@ -32,7 +32,8 @@ pub(super) const HOSTILE_NAMES: Rule = Rule {
              left and no control character in the error.",
     mend: "Build XML, YAML, URLs and queries with a writer that escapes, and commands as lists of arguments. \
            Let only `Name` and `Uid` into backend names and labels, judge placement by catalogue and \
-           `ImageRules` first, and quote with `{:?}` what an error repeats.",
+           `ImageRules` first, and quote with `{:?}` what an error repeats. Cut a text by characters: an index \
+           into it panics where it is short, or inside of a character.",
 };
 
 /// What parsers, shells, templates, paths and log readers fall over.
@@ -75,6 +76,7 @@ async fn hostile_names(w: &mut World, plan: &FaultPlan) -> Checked {
     let Some((field, put)) = FIELDS.into_iter().find(|(name, _)| *name == field) else {
         return Err(Stop::Error(format!("no field of a request is called {field:?}")));
     };
+    w.note(format!("one hostile text after another is to stand in {field} of a request"));
     let (request, id) = w.created().await?;
     let plain = w.instance(&request.name).await?;
     let keys: Vec<_> = plain.marks.keys().cloned().collect();
@@ -88,6 +90,7 @@ async fn hostile_names(w: &mut World, plan: &FaultPlan) -> Checked {
         let mut request = w.request();
         put(&mut request, (*text).to_owned());
         let short: String = text.chars().take(40).collect();
+        w.note(format!("the next request's {field} is {short:?}"));
         survives(w, &request, &format!("{field} was {short:?}"), &keys).await?;
     }
     Ok(())

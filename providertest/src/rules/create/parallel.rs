@@ -12,6 +12,7 @@ use crate::{
     hold,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     rules::sweeps::verbs::{nothing_left, one_whole_instance},
+    story::said,
     world::{Tweaks, World},
 };
 
@@ -48,7 +49,13 @@ async fn concurrent_same_name(w: &mut World) -> Checked {
             Err(error) => broken!("of four creates for {} at once one failed: {error}", request.name),
         };
     }
-    hold!(ids.len() == 1, "four creates for {} at once answered with {ids:?}", request.name);
+    hold!(
+        ids.len() == 1,
+        "four creates for {} at once answered with {} ids, where one was due: {}",
+        request.name,
+        ids.len(),
+        ids.iter().map(ProviderId::as_str).collect::<Vec<_>>().join(", ")
+    );
     one_whole_instance(w, &request.name).await?;
     if let Some(id) = ids.first() {
         w.runs(&request.name, id).await?;
@@ -144,12 +151,17 @@ async fn distinct_names_in_parallel(w: &mut World) -> Checked {
 /// Runs creates together, with answers that take long enough for them to overlap.
 async fn at_once(w: &World, creates: Vec<(&Arc<dyn Provider>, &CreateRequest)>) -> Checked<Vec<Result>> {
     w.wire().set_latency(LATENCY);
+    let names: Vec<_> = creates.iter().map(|(_, request)| request.name.clone()).collect();
     let create = |(provider, request): (&Arc<dyn Provider>, &CreateRequest)| -> BoxFuture<'static, Result> {
         let (provider, request) = (Arc::clone(provider), request.clone());
         async move { provider.create(&request).await }.boxed()
     };
     let ended = w.together(creates.into_iter().map(create).collect()).await?;
     w.wire().set_latency(Duration::ZERO);
-    let done = ended.into_iter().map(Ended::done).collect::<Option<_>>();
-    done.ok_or_else(|| Stop::Error("a create was dropped that nobody was to drop".into()))
+    let done = ended.into_iter().map(Ended::done).collect::<Option<Vec<Result>>>();
+    let done = done.ok_or_else(|| Stop::Error("a create was dropped that nobody was to drop".into()))?;
+    for (name, answer) in names.iter().zip(&done) {
+        w.note(format!("create {name}, at once with others -> {}", said(answer)));
+    }
+    Ok(done)
 }

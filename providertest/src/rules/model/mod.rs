@@ -20,6 +20,7 @@ use crate::{
     hold,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     rules::sweeps::verbs,
+    story::said,
     world::{Tweaks, World},
 };
 
@@ -109,6 +110,7 @@ impl Play<'_> {
     async fn create(&mut self, who: Who, hit: Option<&Hit>) -> Checked {
         let (provider, request) = (Arc::clone(self.w.provider()), self.owner(who).request.clone());
         let (ended, cut) = self.hit(hit, async move { provider.create(&request).await }.boxed()).await?;
+        self.tell("create", who, ended.as_ref().map(said));
         match ended {
             Some(Ok(id)) => {
                 if let Some(before) = self.owner(who).id.replace(id.clone()) {
@@ -134,6 +136,9 @@ impl Play<'_> {
         let Some(id) = self.owner(who).id.clone() else { return Ok(()) };
         let provider = Arc::clone(self.w.provider());
         let (ended, cut) = self.hit(hit, async move { provider.get(&id).await }.boxed()).await?;
+        let shown =
+            ended.as_ref().map(|answer| answer.as_ref().map(|instance| format!("{:?}", instance.state)));
+        self.tell("get", who, shown.as_ref().map(said));
         match ended {
             Some(answer) => {
                 let answer = answer.map(|instance| instance.state.kind()).map_err(|error| error.class());
@@ -147,6 +152,8 @@ impl Play<'_> {
         let Some(id) = self.owner(who).id.clone() else { return Ok(()) };
         let provider = Arc::clone(self.w.provider());
         let (ended, cut) = self.hit(hit, async move { provider.delete(&id).await }.boxed()).await?;
+        let shown = ended.as_ref().map(|answer| answer.as_ref().map(|deleted| format!("{deleted:?}")));
+        self.tell("delete", who, shown.as_ref().map(said));
         match ended {
             Some(answer) => {
                 let answer = answer.as_ref().map_err(|error| error.class());
@@ -242,6 +249,12 @@ impl Play<'_> {
             verbs::collect(self.w, request).await?;
         }
         verbs::nothing_left(self.w, "after everything was deleted").await
+    }
+
+    /// Writes into the story what came of an operation; its caller may have gone away.
+    fn tell(&self, operation: &str, who: Who, said: Option<String>) {
+        let said = said.as_deref().unwrap_or("nobody waits for the answer");
+        self.w.note(format!("{operation} of owner {who}, {} -> {said}", self.name(who)));
     }
 
     fn owner(&mut self, who: Who) -> &mut Owner {
