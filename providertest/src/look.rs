@@ -244,7 +244,9 @@ impl World {
         to: Timestamp,
         who: &str,
     ) -> Checked {
-        let Some(at) = created_at else { broken!("{who} does not say when the instance was made") };
+        let Some(at) = created_at else {
+            broken!("{who} has no `created_at`, though the instance was made between {from} and {to}")
+        };
         // Backends cut fractions of a second, and real ones have a clock of their own.
         let slack = if self.is_fake() { Duration::from_secs(1) } else { SKEW };
         hold!(

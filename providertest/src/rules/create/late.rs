@@ -55,9 +55,10 @@ pub(super) const THEN_RETRIED: Rule = Rule {
              another id and be reported in spite of that; with it acknowledged too, create must succeed, and \
              an old acknowledgement must change nothing then. Where late failures are declared absent, an \
              acknowledgement must not change the id.",
-    mend: "Compare the backend's operations, by number or time, with the one in `acknowledged_failure`, and \
-           count those that are not newer as absent. An acknowledgement that cannot be read, or that the \
-           backend no longer knows, acknowledges nothing.",
+    mend: "Read `acknowledged_failure` before anything is answered from an older operation: compare the \
+           backend's operations, by number or time, with the one that it names, and count those that are not \
+           newer as absent. An acknowledgement that cannot be read, or that the backend no longer knows, \
+           acknowledges nothing.",
 };
 
 fn fails_late(profile: &Profile) -> Applies {
@@ -97,8 +98,17 @@ async fn then_retried(w: &mut World) -> Checked {
     let mut request = w.request();
     let first = failure_of(&fail_once(w, &request, native).await?)?;
     request.acknowledged_failure = Some(first.clone());
+    let called = w.wire().call_count();
     let second = failure_of(&fail_once(w, &request, native).await?)?;
-    hold!(first != second, "a second failure was reported under the id of the first, {first}");
+    if first == second {
+        let tried = w.calls().iter().skip(called).any(|call| call.mutates);
+        let how = if tried { "a new try failed under that id again" } else { "nothing new was tried" };
+        broken!(
+            "{first} was acknowledged, and create of {} answered it once more; {how}, where a new try and a failure \
+             with an id of its own were due",
+            request.name
+        );
+    }
     // The older acknowledgement does not cover the newer failure.
     let still = w.create(&request).await?;
     let Err(still) = still else {

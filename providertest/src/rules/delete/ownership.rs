@@ -175,8 +175,8 @@ pub(super) const KEEPS_REFERENCED: Rule = Rule {
              delete answers, that part must stay. Where the provider removes no parts itself, a delete must \
              leave another instance as it was.",
     mend: "Ask the backend who uses a part directly before removing it, or send a call that it refuses while \
-           the part is in use; never detach and never force. Say in the answer or a log line what is left \
-           and why.",
+           the part is in use; never detach, never force, and never remove what uses it. Say in the answer \
+           or a log line what is left and why.",
 };
 
 async fn keeps_referenced(w: &mut World) -> Checked {
@@ -188,7 +188,11 @@ async fn keeps_referenced(w: &mut World) -> Checked {
         let keys = others.flat_map(|thing| thing.references.clone());
         keys.filter(|key| parts.iter().any(|part| part.key == *key)).collect()
     };
-    let before = needed(&w.everything().await?);
+    let things = w.everything().await?;
+    let before = needed(&things);
+    let needs = |thing: &Thing| thing.references.iter().any(|key| before.contains(key));
+    let others = things.iter().filter(|thing| thing.name != request.name.as_str());
+    let users: Vec<Thing> = others.filter(|thing| needs(thing)).cloned().collect();
     if before.is_empty() {
         return Err(Stop::Error(format!("the hand made nobody need a part of {}", request.name)));
     }
@@ -204,8 +208,11 @@ async fn keeps_referenced(w: &mut World) -> Checked {
                 Ok(deleted) => format!("answered {deleted:?}"),
                 Err(error) => format!("failed: {error}"),
             };
+            let gone = users.iter().find(|user| !things.iter().any(|thing| thing.key == user.key));
+            let gone = gone.map(|user| format!(", and {:?} {} itself too", user.kind, user.name));
             broken!(
-                "somebody else's instance needs the part {part}, but delete {id} removed it, and {answer}"
+                "somebody else's instance needs the part {part}, but delete {id} removed it{}; it {answer}",
+                gone.unwrap_or_default()
             );
         }
         w.pass(std::time::Duration::from_secs(10)).await;

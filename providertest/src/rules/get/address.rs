@@ -45,7 +45,8 @@ pub(super) const OWN_ADDRESS_ONLY: Rule = Rule {
              and a container bridge, most trusted first, its own must be answered; when that changes get \
              must follow.",
     mend: "Keep only addresses seen on the instance's own MAC, sort them by trust (the lease before the \
-           agent), and let `AddressPolicy::pick` take the first that counts. Read them anew in each get.",
+           agent), and let `AddressPolicy::pick` take the first that counts. Read them anew in each get, and \
+           remember none.",
 };
 
 /// Addresses that are nobody's own.
@@ -81,11 +82,11 @@ async fn own_address(w: &mut World) -> Checked {
     // An address may change while the instance lives, after a reboot say.
     let new = parsed("203.0.113.9");
     w.restart(&Tweaks::common("addressRanges", json!([format!("{own}/32"), "203.0.113.0/24"])))?;
-    for now in [own, new] {
+    for (now, before) in [(own, "others"), (new, "its first one")] {
         let state = with(w, &request.name, &id, &[now]).await?;
         hold!(
             state == State::Running { address: now },
-            "{} has the address {now} now, but get {id} answered {state:?}",
+            "{} has the address {now} alone, before it had {before}, but get {id} answered {state:?}; {now} was due",
             request.name
         );
     }
@@ -105,8 +106,9 @@ pub(super) const ADDRESS_FAMILY_AND_RANGES: Rule = Rule {
     tested: "Sets `addressRanges`, then `addressFamily`, and gives the instance addresses that fit and that \
              do not, in this order and that. Get must answer Running with the one that fits, and \
              Provisioning where none does.",
-    mend: "Give the entry's `AddressPolicy` (`Shared::addresses`) to the one place that picks, and use \
-           `AddressPolicy::pick`. Ask the backend for both families, and drop none before that.",
+    mend: "Give the entry's `AddressPolicy` (`Shared::addresses`, which holds `addressFamily` and \
+           `addressRanges`) to the one place that picks, and use `AddressPolicy::pick`. Ask the backend for \
+           both families, drop none before that, and fall back to none that it passes over.",
 };
 
 async fn family_and_ranges(w: &mut World) -> Checked {
@@ -121,7 +123,7 @@ async fn family_and_ranges(w: &mut World) -> Checked {
         let state = with(w, name, &id, &among).await?;
         hold!(
             state == State::Running { address: own },
-            "addressRanges has {own} alone; of {among:?}, get {id} answered {state:?}"
+            "addressRanges has {own} alone; of {among:?}, get {id} answered {state:?}; {own} was due"
         );
     }
     w.restart(&Tweaks::common("addressRanges", json!(["203.0.113.0/24"])))?;
@@ -139,25 +141,25 @@ async fn family_and_ranges(w: &mut World) -> Checked {
     }
 
     w.restart(&Tweaks::common("addressFamily", "ipv6"))?;
-    let state = with(w, name, &id, &[own]).await?;
-    hold!(
-        state.kind() == StateKind::Provisioning,
-        "addressFamily is ipv6 and {} has {own} alone, but get {id} answered {state:?}",
-        name
-    );
+    // Which of both tells who never heard of the family; the wrong one alone, who falls back to it.
     for among in had(w, name, vec![own, six], six).await? {
         let state = with(w, name, &id, &among).await?;
         hold!(
             state == State::Running { address: six },
-            "addressFamily is ipv6; of {among:?}, get {id} answered {state:?}"
+            "addressFamily is ipv6; of {among:?}, get {id} answered {state:?}; {six} was due"
         );
     }
+    let state = with(w, name, &id, &[own]).await?;
+    hold!(
+        state.kind() == StateKind::Provisioning,
+        "addressFamily is ipv6 and {name} has {own} alone, but get {id} answered {state:?}; Provisioning was due"
+    );
     w.restart(&Tweaks::common("addressFamily", "ipv4"))?;
     for among in had(w, name, vec![six, own], own).await? {
         let state = with(w, name, &id, &among).await?;
         hold!(
             state == State::Running { address: own },
-            "addressFamily is ipv4; of {among:?}, get {id} answered {state:?}"
+            "addressFamily is ipv4; of {among:?}, get {id} answered {state:?}; {own} was due"
         );
     }
     Ok(())

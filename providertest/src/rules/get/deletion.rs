@@ -196,8 +196,8 @@ pub(super) const FRESH_AFTER_OWN_WRITE: Rule = Rule {
              must find it, once the profile's settle time has passed. In the end deletes it, hears \
              NotFound and lets another process create it: get must find it again.",
     mend: "Note for each name when create or delete last ended, and use a shared listing only when it was \
-           begun after that. Stamp both from one counter, so that the clock's steps do not matter; in doubt \
-           ask the backend.",
+           begun after that. Stamp both from one counter, so that the clock's steps do not matter. Keep \
+           NotFound for no time at all: another process may make the instance. In doubt ask the backend.",
 };
 
 async fn fresh_after_own_write(w: &mut World) -> Checked {
@@ -261,7 +261,7 @@ async fn made_elsewhere(w: &World, request: &CreateRequest, id: &ProviderId) -> 
     match w.get(&made).await? {
         Ok(instance) => w.is_of(&instance, request, &made),
         Err(error) => broken!(
-            "another process created {made} again, but get, which answered NotFound before, failed: {error}"
+            "get {made} was NotFound, as was due; then another process created it, and get still failed: {error}"
         ),
     }
 }

@@ -25,8 +25,8 @@ pub(super) const READS_BACK_UID_AND_CREATED_AT: Rule = Rule {
              restart. Id, name and uid must be the request's, and the creation time must lie where it was \
              made and be the same each time.",
     mend: "Take uid and, where it is written, creation time from the mark that `Ownership::of` reads, \
-           otherwise the time from the backend's own record. Write it once, in the call that makes the \
-           instance, and leave it alone when adopting.",
+           otherwise the time from the backend's own record. Keep neither in memory. Write the mark once, in \
+           the call that makes the instance, and leave it alone when adopting.",
 };
 
 async fn reads_back(w: &mut World) -> Checked {
@@ -48,6 +48,14 @@ async fn reads_back(w: &mut World) -> Checked {
     );
     w.restart(&Tweaks::default())?;
     let later = w.gets(&id).await?;
+    hold!(
+        (&later.name, &later.uid) == (&first.name, &first.uid),
+        "before a restart get {id} said the name {} and the uid {}, as was due, after it {} and {}",
+        first.name,
+        first.uid,
+        later.name,
+        later.uid
+    );
     w.is_of(&later, &request, &id)?;
     let who = format!("get {id}, a while and a restart later,");
     w.made_between(later.created_at, from, to, &who)?;
@@ -128,7 +136,8 @@ pub(super) const NEVER_ANOTHERS_DATA: Rule = Rule {
              another installation's, and one whose identity differs from ours in case only: NotFound \
              again.",
     mend: "Ask `Ownership::of` with the name and marks that were read, and compare that name with the one in \
-           the id, before anything else of the answer is used. All but `Ownership::Ours` is NotFound.",
+           the id, before anything else of the answer is used. It compares uid and installation whole, case \
+           included. All but `Ownership::Ours` is NotFound.",
 };
 
 async fn never_anothers_data(w: &mut World) -> Checked {
@@ -209,7 +218,12 @@ async fn not_ours(w: &World, id: &provider_api::ProviderId, before: &str, why: &
     match w.get(id).await? {
         Err(GetError::NotFound) => Ok(()),
         Ok(instance) => {
-            broken!("{why}, but get {id} answered {instance:?}; NotFound was due (its own was {before})")
+            let as_before = if format!("{instance:?}") == before { "as before" } else { "not as before" };
+            broken!(
+                "{why}, but get {id} answered {:?} for the uid {}, {as_before}; NotFound was due",
+                instance.state,
+                instance.uid
+            )
         }
         Err(error) => broken!("{why}, but get {id} failed as {}: {error}; NotFound was due", error.class()),
     }

@@ -26,8 +26,8 @@ pub(super) const MALFORMED_ID_IS_PERMANENT: Rule = Rule {
              answer with the real instance, and nothing may change. An id that fails is shortened for the \
              report.",
     mend: "Parse with `Grammar::parse`, `Name::parse` and a strict parser for each other field (a number in \
-           its one spelling, a name as the config allows) before anything else, and turn `Malformed` into \
-           `Error::permanent`. Never index or slice the text.",
+           its one spelling, a name as the config allows) before anything else, before the first call too, \
+           and turn `Malformed` into `Error::permanent`. Never index or slice the text.",
 };
 
 async fn malformed(w: &mut World) -> Checked {
@@ -58,7 +58,7 @@ async fn malformed(w: &mut World) -> Checked {
 
 /// Holds what must hold for one id, malformed or not.
 async fn judge(w: &World, pattern: &str, real: &ProviderId, text: &str) -> Checked {
-    let moment = w.moment();
+    let (moment, count) = (w.moment(), w.wire().call_count());
     let id = ProviderId::new(text);
     let answer = w.get(&id).await?;
     let class = answer.as_ref().err().map(GetError::class);
@@ -72,7 +72,12 @@ async fn judge(w: &World, pattern: &str, real: &ProviderId, text: &str) -> Check
     match (class, w.cost(moment)) {
         (Some(Class::Permanent), 0) => Ok(()),
         (Some(Class::Permanent), calls) => {
-            broken!("get {shown:?} can never be resolved, but made {calls} backend calls; none was due")
+            let made = w.calls().into_iter().nth(count);
+            let first = made.map_or("none that the wire saw".into(), |call| call.kind);
+            broken!(
+                "get {shown:?} can never be resolved, and failed as Permanent, but only after {calls} backend calls, \
+                 first {first}; none was due"
+            )
         }
         (Some(class), _) => {
             broken!("get {shown:?} can never be resolved, but failed as {class}; Permanent was due")

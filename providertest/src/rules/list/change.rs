@@ -87,7 +87,8 @@ pub(super) const VANISHING_DURING_LIST: Rule = Rule {
              with the two others, and the next one be without it. Where a listing has everything in itself \
              and the harness cannot do this, it must make as many calls for four instances as for one.",
     mend: "Where each name is looked at by itself, take the backend's own code of absence as `None`, leave \
-           the row out and go on. A broken connection at that look is still an error.",
+           the row out and go on; the client must tell it from other failures, and from a broken connection, \
+           which is still an error.",
 };
 
 async fn vanishing(w: &mut World) -> Checked {
@@ -98,7 +99,8 @@ async fn vanishing(w: &mut World) -> Checked {
     let listing = match w.list().await? {
         Ok(listing) => listing,
         Err(error) => broken!(
-            "{} vanished during the listing; the two others were due, but list failed as {:?}: {error}",
+            "{} vanished during the listing, and nothing else was amiss; the two others were due, but list failed as \
+             {:?}: {error}",
             going.name,
             error.class()
         ),

@@ -56,8 +56,9 @@ pub(super) const LEFTOVERS_LISTED: Rule = Rule {
              none. Where the provider removes no parts itself, a delete must leave none, and no leftover be \
              listed.",
     mend: "Implement `Leftovers`: list what bears our mark, or our name (`Name`, `InstallationId::short`, \
-           kind), and take away what a living instance needs. Read parts before instances, so that an \
-           instance made in between protects its own.",
+           kind), page after page until no token is left, empty ones too, and take away what a living \
+           instance needs. Fill `created_at` from the part's own record. Read parts before instances, so \
+           that an instance made in between protects its own.",
 };
 
 async fn listed(w: &mut World) -> Checked {
@@ -86,7 +87,7 @@ async fn listed(w: &mut World) -> Checked {
         let among = of(w, &request).await?;
         hold!(
             among == leftovers,
-            "with an empty page before each page the leftovers are {}, in pages of one {}",
+            "with an empty page before each page the leftovers are {}; in pages of one they were {}, as was due",
             ids(&among),
             ids(&leftovers)
         );
@@ -120,8 +121,9 @@ pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
              instance. No delete may fail, the parts must be gone, all else must stand, and no leftover be \
              listed. Where the provider removes no parts itself, a delete must leave none, and no leftover \
              be listed.",
-    mend: "Parse the `LeftoverId` strictly by a `Grammar`, take the owner's turn at `Gate::name`, delete the \
-           one resource that the id names, and take its absence as success.",
+    mend: "Parse the `LeftoverId` strictly by a `Grammar`, and compare the installation in it, or in the \
+           part's mark, with the `Identity` of the `Context`: what is another's stays. Take the owner's turn \
+           at `Gate::name`, delete the one resource that the id names, and take its absence as success.",
 };
 
 async fn deletable(w: &mut World) -> Checked {
@@ -165,13 +167,15 @@ async fn deletable(w: &mut World) -> Checked {
 
 /// Ids that nobody wrote, and the ids of ours in another installation's hand: whatever is answered, nothing goes.
 async fn spared(w: &World, leftovers: &[Leftover], before: &[Thing]) -> Checked {
-    let elsewhere = Tweaks { installation: Some(w.other_installation()?), ..Tweaks::default() };
-    let theirs = w.build(&elsewhere)?.leftovers;
+    let elsewhere = w.other_installation()?;
+    let tweaks = Tweaks { installation: Some(elsewhere.clone()), ..Tweaks::default() };
+    let theirs = w.build(&tweaks)?.leftovers;
     let ours = w.built().leftovers.clone();
     let nonsense = NONSENSE.map(LeftoverId::new);
     let long = LeftoverId::new("a".repeat(10_000));
     let asked = nonsense.iter().chain([&long]).map(|id| (&ours, id, "an id that nobody wrote"));
-    let others = leftovers.iter().map(|leftover| (&theirs, &leftover.id, "in another installation's hand"));
+    let how = format!("which is ours, asked for as the installation {elsewhere}");
+    let others = leftovers.iter().map(|leftover| (&theirs, &leftover.id, how.as_str()));
     for (provider, id, how) in asked.chain(others) {
         let Some(provider) = provider.clone() else { continue };
         let result = w.alone(async move { provider.delete(id).await }).await?;
@@ -182,7 +186,7 @@ async fn spared(w: &World, leftovers: &[Leftover], before: &[Thing]) -> Checked 
         let lost = before.iter().find(|thing| !after.iter().any(|other| other.key == thing.key));
         if let Some(lost) = lost {
             broken!(
-                "a delete of the leftover {shown:?}, {how}, took {:?} {} away; nothing was due to go ({said})",
+                "leftover {shown:?}, {how}, was deleted ({said}), and {:?} {} is gone; nothing was due to go",
                 lost.kind,
                 lost.name
             );

@@ -43,7 +43,7 @@ pub(super) async fn decorator_drops_none(w: &mut World) -> Checked {
     );
     hold!(
         inner == w.profile(),
-        "the provider declares another profile than the one that it is judged by: {}",
+        "`Provider::profile` answers another profile than the setup has, by which the provider is judged: {}",
         difference(inner, w.profile())
     );
     // Each goes through: it reaches the backend, and is seen on its way.
@@ -80,7 +80,11 @@ pub(super) async fn one_outcome_line(w: &mut World) -> Checked {
     for visit in tour(w, &built).await? {
         let lines: Vec<_> = visit.captured.said(OUTCOME).collect();
         let [line] = lines.as_slice() else {
-            broken!("{visit} ended with {} lines `{OUTCOME}`; one was due", lines.len())
+            let from: Vec<_> = lines.iter().map(|line| line.target).collect();
+            broken!(
+                "{visit} ended with {} lines `{OUTCOME}`; one was due; they come from {from:?}",
+                lines.len()
+            )
         };
         hold!(line.level == Level::DEBUG, "{visit} says how it ended at level {}", line.level);
         let expected = [
@@ -162,7 +166,11 @@ pub(super) async fn every_backend_call_has_a_child_span(w: &mut World) -> Checke
             let name = format!("{type_name}.{call}");
             let spans: Vec<_> = captured.spans.iter().filter(|span| span.name == name).collect();
             let found = spans.len();
-            hold!(found == count, "{visit} made {count} {call} calls, and there are {found} spans {name}");
+            hold!(
+                found == count,
+                "{visit} made {count} {call} calls and opened {found} spans {name}; as many were due, and a call that is \
+                 made where no span is open, as in a task of its own, opens none"
+            );
             for span in spans {
                 let kind = span.kind.as_deref().unwrap_or("none");
                 hold!(kind == "client", "the span {name} of {visit} is of kind {kind}, not client");

@@ -26,20 +26,24 @@ pub(super) async fn metrics_by_class(w: &mut World) -> Checked {
         due.push((visit.operation, visit.class));
         subjects.push(visit.subject.clone());
     }
-    for (operation, class) in &due {
-        let wanted = due.iter().filter(|other| *other == &(*operation, *class)).count() as u64;
-        let counted = before.operations(&provider, *operation, class);
-        hold!(
-            counted >= wanted,
-            "{wanted} {operation} operations ended with {class}, and {counted} are counted"
-        );
-    }
     let total: u64 = Operation::ALL
         .into_iter()
         .flat_map(|operation| CLASSES.map(|class| before.operations(&provider, operation, class)))
         .sum();
     let driven = w.next_operation();
-    hold!(total == driven, "{driven} operations were driven, and {total} are counted");
+    for (operation, class) in &due {
+        let wanted = due.iter().filter(|other| *other == &(*operation, *class)).count() as u64;
+        let counted = before.operations(&provider, *operation, class);
+        hold!(
+            counted >= wanted,
+            "of {wanted} {operation} operations that ended with {class} the `Metrics` of the `Context` count {counted}; \
+             of all {driven} that were driven they count {total} for {provider}"
+        );
+    }
+    hold!(
+        total == driven,
+        "{driven} operations were driven, and the `Metrics` of the `Context` count {total} for {provider}"
+    );
     for operation in Operation::ALL {
         let flying = before.in_flight(&provider, operation);
         hold!(flying == 0, "nothing is under way, and {flying} {operation} operations are counted as such");

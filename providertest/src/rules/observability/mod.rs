@@ -27,7 +27,8 @@ pub const RULES: &[Rule] = &[
                  same, and the profile the one that the suite goes by. Then drives every operation, on a \
                  fake also a failing and a cancelled get: each must open its span on the way through.",
         mend: "Leave the wrapping to `provider_api::decorate`, which the registry applies; a wrapper of your \
-               own wraps all four parts of `Built`, hands on what is wrapped, and answers the inner profile.",
+               own wraps all four parts of `Built`, hands on what is wrapped, and answers the inner profile. \
+               Let the provider and the harness's setup take their profile from one function.",
     },
     Rule {
         id: "observability.one-outcome-line",
@@ -42,8 +43,9 @@ pub const RULES: &[Rule] = &[
         tested: "Drives every operation, with NotFound, Permanent and, on a fake, a failed and a cancelled \
                  get. Each must write one line `operation ended` at debug, with provider, operation, subject \
                  and class, and with an error just where it failed.",
-        mend: "Leave the line to `provider_api::decorate`, which writes it for dropped futures too. Write \
-               none in the provider, and decorate once.",
+        mend: "Leave the line to `provider_api::decorate`, which writes it for dropped futures too. Two \
+               lines of its module say that it stands over itself: the registry decorates already. Write \
+               none in the provider.",
     },
     Rule {
         id: "observability.every-backend-call-logged-once",
@@ -77,9 +79,9 @@ pub const RULES: &[Rule] = &[
         tested: "Drives every operation: each kind of call on the wire must have as many client spans, named \
                  type.call, below the operation's. On the bare provider no client span may stand without a \
                  parent. Where child spans are declared absent, there must be none.",
-        mend: "Make every backend call through the `Seam`, in the task that the operation runs in; a future \
-               for `Seam::spawn` takes the current span along (`in_current_span`). Open no client span by \
-               hand.",
+        mend: "Make every backend call through the `Seam`, in the task that the operation runs in. A future \
+               for `Seam::spawn` or a task of yours takes the current span along (`in_current_span`): \
+               without one the seam opens no span. Open no client span by hand.",
     },
     Rule {
         id: "observability.metrics-by-class",
@@ -94,8 +96,9 @@ pub const RULES: &[Rule] = &[
         tested: "Drives every operation: each must be counted under its operation and class, the total be as \
                  many as were driven, and none be left in flight. No line of the exported text may hold an \
                  instance's id or name, and the configured name must be there.",
-        mend: "Leave counting to `provider_api::decorate`, in the `Metrics` of the `Context`. Count nothing \
-               in the provider, and let labels of your own hold only what config or code can enumerate.",
+        mend: "Leave counting to `provider_api::decorate`, and give it the `Context` as it came: its \
+               `Metrics` are the ones that the program shows, not a set of your own. Count nothing in the \
+               provider, and let labels of your own hold only what config or code can enumerate.",
     },
     Rule {
         id: "observability.ids-on-lines",

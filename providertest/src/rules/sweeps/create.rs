@@ -132,13 +132,15 @@ pub(super) async fn resumes(w: &mut World, plan: &FaultPlan) -> Checked {
             nothing_left(w, "after the delete").await
         }
         Then::Delete => {
-            collect(w, &request).await?;
+            let first = collect(w, &request).await?;
             // What lands now still carries its marks, and one round more takes it.
             if w.wire().land(None) > 0 {
                 everything_marked(w).await?;
             }
-            collect(w, &request).await?;
-            nothing_left(w, "after a round of the collector").await
+            let second = collect(w, &request).await?;
+            let name = &request.name;
+            let when = format!("in two rounds the collector found {first} of {name} listed, then {second}");
+            nothing_left(w, &when).await
         }
     }
 }

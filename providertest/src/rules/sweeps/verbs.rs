@@ -92,7 +92,7 @@ async fn create_until_done(w: &World, request: &CreateRequest) -> Checked<Provid
                 request.acknowledged_failure = error.failure().cloned();
             }
             Err(error) if error.class() == FailureClass::Permanent => {
-                broken!("after the fault was over, create {} failed for good: {error}", request.name)
+                broken!("with nothing wrong any more, create {} failed for good: {error}", request.name)
             }
             Err(error) => {
                 w.pass(error.retry_hint().unwrap_or_default()).await;
@@ -101,7 +101,10 @@ async fn create_until_done(w: &World, request: &CreateRequest) -> Checked<Provid
         }
     }
     let last = last.map(|error| error.to_string()).unwrap_or_default();
-    broken!("create {} did not succeed within {TRIES} tries after the fault was over: {last}", request.name)
+    broken!(
+        "with nothing wrong any more, create {} did not succeed within {TRIES} tries; the last failed: {last}",
+        request.name
+    )
 }
 
 /// Deletes until `get` proves the instance gone.
@@ -111,32 +114,38 @@ pub(in crate::rules) async fn deletes_in_the_end(w: &World, id: &ProviderId) -> 
     while looks.again(w).await {
         match w.delete(id).await? {
             Err(error) if error.class() == FailureClass::Permanent => {
-                broken!("after the fault was over, delete {id} failed for good: {error}")
+                broken!("with nothing wrong any more, delete {id} failed for good: {error}")
             }
-            Err(error) => last = error.to_string(),
-            Ok(_) => match w.get(id).await? {
-                Err(GetError::NotFound) => return Ok(()),
-                Err(error) => last = error.to_string(),
-                Ok(instance) => last = format!("get still answers {:?}", instance.state),
-            },
+            Err(error) => last = format!("delete failed: {error}"),
+            Ok(deleted) => {
+                let seen = match w.get(id).await? {
+                    Err(GetError::NotFound) => return Ok(()),
+                    Err(error) => format!("get failed: {error}"),
+                    Ok(instance) => format!("get {:?}", instance.state),
+                };
+                last = format!("delete answered {deleted:?} and {seen}");
+            }
         }
     }
-    broken!("{id} did not go after the fault was over: {last}")
+    broken!("with nothing wrong any more, {id} did not go within {} deletes; in the end {last}", TRIES * 4)
 }
 
-/// One round of the collector for one owner: deletes what is listed for it, then the leftovers under its name.
-pub(in crate::rules) async fn collect(w: &World, request: &CreateRequest) -> Checked {
-    let listing = w.lists().await?;
-    for listed in listing.items.iter().filter(|listed| listed.uid == request.uid) {
+/// One round of the collector for one owner: deletes what is listed for it, then the leftovers under its name. Answers
+/// in words what that was.
+pub(in crate::rules) async fn collect(w: &World, request: &CreateRequest) -> Checked<String> {
+    let mut listed = w.lists().await?.items;
+    listed.retain(|listed| listed.uid == request.uid);
+    for listed in &listed {
         deletes_in_the_end(w, &listed.id).await?;
     }
-    let leftovers = w.leftovers().await?;
-    for leftover in leftovers.items.iter().filter(|leftover| leftover.owner == request.name) {
+    let mut leftovers = w.leftovers().await?.items;
+    leftovers.retain(|leftover| leftover.owner == request.name);
+    for leftover in &leftovers {
         if let Err(error) = w.delete_leftover(leftover).await? {
             broken!("leftover {} cannot be deleted: {error}", leftover.id);
         }
     }
-    Ok(())
+    Ok(format!("{} instances and {} leftovers", listed.len(), leftovers.len()))
 }
 
 /// Holds that nothing is left but what is shared.

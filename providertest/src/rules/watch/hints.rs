@@ -178,9 +178,9 @@ pub(super) const RECONNECTS_AND_RESYNCS: Rule = Rule {
     tested: "Breaks the stream twice, with an instance removed during the first break. Each time Resync must \
              come within two minutes; a later removal must be hinted at, by its id or by Resync. Where no \
              hints are declared, the provider must give none.",
-    mend: "Say `Hint::Resync` after every connection but the first, before any other hint of it, and when \
-           the backend says that the stream's position is too old. After a break pause with `Seam::pause` \
-           and connect again.",
+    mend: "Say `Hint::Resync` after every connection but the first, however many there were, before any \
+           other hint of it, and when the backend says that the stream's position is too old. After a break \
+           pause with `Seam::pause` and connect again.",
 };
 
 async fn reconnects(w: &mut World) -> Checked {
@@ -188,13 +188,15 @@ async fn reconnects(w: &mut World) -> Checked {
     let (later, later_id, _) = w.running().await?;
     let mut stream = Stream::open(w)?;
     stream.drain(w).await?;
-    for round in ["once", "twice"] {
+    for (first, what) in [
+        (true, "the stream was broken, and Resync was due"),
+        (false, "the stream was broken a second time, and Resync was due again"),
+    ] {
         w.hand().break_watch().await?;
-        if round == "once" {
+        if first {
             w.hand().remove(&missed.name).await?;
         }
-        let what = format!("the stream was broken {round}, and Resync was due");
-        stream.until(w, &what, |hint| *hint == Hint::Resync).await?;
+        stream.until(w, what, |hint| *hint == Hint::Resync).await?;
         stream.drain(w).await?;
     }
     w.hand().remove(&later.name).await?;
@@ -220,23 +222,26 @@ pub(super) const NEVER_ENDS: Rule = Rule {
              and must hint at a removal once all is mended. Where no hints are declared, the provider must \
              give none.",
     mend: "Turn every failure of the connection, refused credentials too, into a debug line, a `Seam::pause` \
-           and a new attempt, in a `stream::unfold` that always goes on. Read the credentials anew for each \
-           attempt.",
+           and a new attempt, in a `stream::unfold` that always goes on. Count no attempts and set no limit \
+           to them. Read the credentials anew for each attempt.",
 };
 
 async fn never_ends(w: &mut World) -> Checked {
     let (request, id, _) = w.running().await?;
     let mut stream = Stream::open(w)?;
     stream.drain(w).await?;
+    let mut breaks = 0;
     for _ in 0..3 {
         w.hand().break_watch().await?;
         stream.drain(w).await?;
+        breaks += 1;
     }
     if w.is_fake() {
         let targets = w.backend().targets();
         for condition in [Condition::Cut, Condition::Hangs] {
             targets.iter().for_each(|target| w.wire().set_condition(target, Some(condition)));
             w.hand().break_watch().await?;
+            breaks += 1;
             // Long enough for it to try again many times, and to give up if it ever does.
             let clock = &w.case().clock;
             let end = clock.monotonic() + Duration::from_secs(600);
@@ -245,7 +250,11 @@ async fn never_ends(w: &mut World) -> Checked {
                 said += 1;
                 hold!(said < 10_000, "while every target {condition}, the stream says more than can be read");
                 if let Said::End = stream.next(w, end.saturating_sub(clock.monotonic())).await? {
-                    broken!("while every target {condition}, for minutes, the stream of hints ended");
+                    broken!(
+                        "the stream of hints came back after {} breaks and ended at the next, while every target \
+                         {condition}; it was due to try again, without end",
+                        breaks - 1
+                    );
                 }
             }
             targets.iter().for_each(|target| w.wire().set_condition(target, None));
