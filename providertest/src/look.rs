@@ -172,7 +172,7 @@ impl World {
     /// # Errors
     /// Broken when something was.
     pub async fn untouched(&self, moment: Moment, before: &[Thing], what: &str) -> Checked {
-        if let Some(call) = self.calls().iter().skip(moment.wire).find(|call| call.mutates) {
+        if let Some(call) = self.calls_since(moment.wire).iter().find(|call| call.mutates) {
             broken!("{what} made the call {} on {}, which changes something", call.kind, call.subject);
         }
         let after = self.snapshot().await?;
@@ -200,9 +200,8 @@ impl World {
     /// How many backend calls were made since: what the seam counted, or what reached the wire where that is more.
     pub fn cost(&self, since: Moment) -> u64 {
         let counted = self.moment().seam.saturating_sub(since.seam);
-        let calls = self.calls();
-        let on_wire: BTreeSet<_> =
-            calls.iter().skip(since.wire).filter_map(|call| call.seam.map(|(id, _)| id)).collect();
+        let calls = self.calls_since(since.wire);
+        let on_wire: BTreeSet<_> = calls.iter().filter_map(|call| call.seam.map(|(id, _)| id)).collect();
         counted.max(on_wire.len() as u64)
     }
 
@@ -210,7 +209,7 @@ impl World {
     /// nobody sees, what the seam counted.
     pub fn changes(&self, since: Moment) -> u64 {
         if self.is_fake() {
-            return self.calls().iter().skip(since.wire).filter(|call| call.mutates).count() as u64;
+            return self.calls_since(since.wire).iter().filter(|call| call.mutates).count() as u64;
         }
         self.moment().changing.saturating_sub(since.changing)
     }

@@ -87,7 +87,7 @@ impl World {
 
     /// The calls since there were `first` of them.
     pub fn calls_since(&self, first: usize) -> Vec<Call> {
-        self.calls().split_off(first)
+        self.wire().calls_since(first)
     }
 
     /// The calls of one operation.

@@ -203,6 +203,11 @@ impl Wire {
         self.lock().calls.clone()
     }
 
+    /// The calls since there were `first` of them. Of a long case this is much less than all.
+    pub(crate) fn calls_since(&self, first: usize) -> Vec<Call> {
+        self.lock().calls.get(first..).unwrap_or_default().to_vec()
+    }
+
     /// How many calls there have been so far.
     pub fn call_count(&self) -> usize {
         self.lock().calls.len()

@@ -4,15 +4,16 @@
 use proptest::{
     prelude::*,
     strategy::ValueTree,
+    string::{RegexGeneratorStrategy, string_regex},
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 use provider_api::{Name, ProviderId, usable_segment};
 
 /// How many ids a property is tried with.
-pub(super) const TRIES: usize = 192;
+const TRIES: usize = 192;
 
 /// A runner whose random numbers come from the case's seed alone.
-pub(super) fn runner(seed: u64) -> TestRunner {
+fn runner(seed: u64) -> TestRunner {
     let mut bytes = [0_u8; 32];
     for (at, chunk) in bytes.chunks_mut(8).enumerate() {
         chunk.copy_from_slice(&seed.wrapping_add(at as u64).to_le_bytes());
@@ -20,11 +21,21 @@ pub(super) fn runner(seed: u64) -> TestRunner {
     TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
 }
 
-/// Draws one id, some way off the real one.
-pub(super) fn draw(runner: &mut TestRunner, real: &ProviderId) -> String {
-    let tree = ids(real.as_str().to_owned()).new_tree(runner);
-    // The strategies below reject nothing, so that a value always comes.
-    tree.unwrap_or_else(|reason| panic!("no id can be drawn: {reason}")).current()
+/// As many ids as a property is tried with, each some way off the real one. A case's seed leads to the same ones.
+pub(super) fn drawn(seed: u64, real: &ProviderId) -> Vec<String> {
+    // Made once: its expressions cost more to parse than an id to draw.
+    let (strategy, mut runner) = (ids(real.as_str().to_owned()), runner(seed));
+    let draw = |_| {
+        // The strategies below reject nothing, so that a value always comes.
+        let tree = strategy.new_tree(&mut runner);
+        tree.unwrap_or_else(|reason| panic!("no id can be drawn: {reason}")).current()
+    };
+    (0..TRIES).map(draw).collect()
+}
+
+/// Texts of an expression.
+fn written(expression: &str) -> RegexGeneratorStrategy<String> {
+    string_regex(expression).unwrap_or_else(|error| panic!("{expression} is no expression: {error}"))
 }
 
 /// Shorter texts, the shortest first; whoever searches for the shortest that fails goes on from the first that does.
@@ -48,20 +59,21 @@ pub(super) fn shorter(text: &str) -> Vec<String> {
 fn ids(real: String) -> BoxedStrategy<String> {
     let edited = (Just(real.clone()), any::<prop::sample::Index>(), any::<char>(), 0..4_u8);
     let edited = edited.prop_map(|(id, at, with, how)| edit(&id, at, with, how));
+    let odd_segments = || written(ODD_SEGMENTS);
     let replaced =
-        (Just(real.clone()), any::<prop::sample::Index>(), ODD_SEGMENTS).prop_map(|(id, at, odd)| {
+        (Just(real.clone()), any::<prop::sample::Index>(), odd_segments()).prop_map(|(id, at, odd)| {
             let mut segments: Vec<_> = id.split('/').map(str::to_owned).collect();
             let at = at.index(segments.len());
             segments[at] = odd;
             segments.join("/")
         });
-    let around = (Just(real.clone()), ODD_SEGMENTS, any::<bool>())
+    let around = (Just(real.clone()), odd_segments(), any::<bool>())
         .prop_map(|(id, odd, before)| if before { format!("{odd}/{id}") } else { format!("{id}/{odd}") });
     let long = (Just(real), 1_usize..4_000).prop_map(|(id, times)| format!("{id}{}", "a".repeat(times)));
     prop_oneof![
         2 => any::<String>(),
-        2 => "[ -~]{0,80}",
-        2 => "([a-z0-9.]{0,8}/){0,6}[a-z0-9-]{0,24}",
+        2 => written("[ -~]{0,80}"),
+        2 => written("([a-z0-9.]{0,8}/){0,6}[a-z0-9-]{0,24}"),
         4 => edited,
         4 => replaced,
         2 => around,
@@ -151,11 +163,7 @@ mod tests {
 
     #[test]
     fn every_way_to_be_malformed_is_drawn_and_the_seed_decides() {
-        let drawn = |seed| {
-            let mut runner = runner(seed);
-            let real = ProviderId::new(REAL);
-            (0..TRIES).map(|_| draw(&mut runner, &real)).collect::<Vec<_>>()
-        };
+        let drawn = |seed| super::drawn(seed, &ProviderId::new(REAL));
         let ids = drawn(7);
         assert_eq!(ids, drawn(7));
         assert_ne!(ids, drawn(8));

@@ -116,10 +116,8 @@ async fn malformed_id(w: &mut World) -> Checked {
     let (_, real, _) = w.running().await?;
     let before = w.snapshot().await?;
     let moment = w.moment();
-    let mut runner = ids::runner(w.case().seed);
     let mut malformed = 0;
-    for _ in 0..ids::TRIES {
-        let mut text = ids::draw(&mut runner, &real);
+    for mut text in ids::drawn(w.case().seed, &real) {
         if text == real.as_str() {
             continue;
         }

@@ -102,6 +102,7 @@ async fn call_budget(w: &mut World) -> Checked {
         "get of a running instance made {cost} backend calls; the profile says {budget} at most"
     );
     hold!(cost > 0, "get {id} answered a while after the last look without asking the backend");
+    hangs_in_time(w, Operation::Get, Some(&id)).await?;
     w.goes(&id).await?;
     w.wait_a_while().await;
     let moment = w.moment();
@@ -113,8 +114,7 @@ async fn call_budget(w: &mut World) -> Checked {
         request.name
     );
     hold!(cost > 0, "get {id} answered NotFound without asking the backend");
-    let (_, id, _) = w.running().await?;
-    hangs_in_time(w, Operation::Get, Some(&id)).await
+    Ok(())
 }
 
 pub(super) const CANCEL_DOES_NOT_DISTURB: Rule = Rule {

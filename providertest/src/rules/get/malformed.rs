@@ -38,9 +38,7 @@ async fn malformed(w: &mut World) -> Checked {
     }
     let before = w.snapshot().await?;
     let moment = w.moment();
-    let mut runner = ids::runner(w.case().seed);
-    for _ in 0..ids::TRIES {
-        let mut text = ids::draw(&mut runner, &real);
+    for mut text in ids::drawn(w.case().seed, &real) {
         let Err(mut worst) = judge(w, pattern, &real, &text).await else { continue };
         // A shorter id that fails too makes a better report.
         'search: loop {
