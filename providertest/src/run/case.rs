@@ -35,8 +35,9 @@ const REAL_WATCHDOG: Duration = Duration::from_secs(1_800);
 const REAL_AFTERMATH: Duration = Duration::from_secs(300);
 /// For making a fake, and for looking at it afterwards.
 const FAKE_AFTERMATH: Duration = Duration::from_secs(5);
-/// How long a closure of the provider's that nobody waits for may work on after its case, to be heard if it panics.
-const GRACE: Duration = Duration::from_millis(200);
+/// How long a closure of the provider's that nobody waits for may work on after its case, to be heard if it panics. It
+/// costs nothing where all of them are done.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// How many smaller sequences are tried for one that breaks a rule.
 const SHRINKS: usize = 300;
