@@ -97,12 +97,12 @@ impl Captured {
         let in_event = |event: &Event| {
             let field = in_fields(&event.fields);
             let field = field.or_else(|| event.message.contains(text).then(|| "message".to_owned()))?;
-            Some(format!("the {field} of the event {:?} at level {}", event.target, event.level))
+            Some(format!("a line at level {} from {:?}, in its field `{field}`,", event.level, event.target))
         };
         let in_span = |span: &Span| {
             let field = in_fields(&span.fields);
             let field = field.or_else(|| span.name.contains(text).then(|| "name".to_owned()))?;
-            Some(format!("the {field} of a span of {:?} at level {}", span.target, span.level))
+            Some(format!("a span at level {} from {:?}, in its field `{field}`,", span.level, span.target))
         };
         self.events.iter().find_map(in_event).or_else(|| self.spans.iter().find_map(in_span))
     }

@@ -384,7 +384,25 @@ fn steps(calls: &[Call], notes: &[(usize, String)]) -> Vec<Step> {
         steps.push(call_step(call));
     }
     steps.extend(notes.map(|(_, text)| story(text)));
-    steps
+    told_once(steps)
+}
+
+/// Steps that are alike and follow each other stand there once, with their number: what differs is then in sight.
+fn told_once(steps: Vec<Step>) -> Vec<Step> {
+    let mut told: Vec<(Step, usize)> = Vec::new();
+    for step in steps {
+        match told.last_mut() {
+            Some((last, times)) if *last == step => *times += 1,
+            _ => told.push((step, 1)),
+        }
+    }
+    let line = |(mut step, times): (Step, usize)| {
+        if times > 1 {
+            step.text = format!("{} ({times} times)", step.text);
+        }
+        step
+    };
+    told.into_iter().map(line).collect()
 }
 
 fn call_step(call: &Call) -> Step {

@@ -6,7 +6,7 @@ use futures::{FutureExt, future::BoxFuture};
 use provider_api::{Class, CreateRequest, Error, ProviderId, profile::Quota};
 
 use super::verbs::{
-    collect, creates_in_the_end, everything_marked, faulted, nothing_left, one_whole_instance,
+    collect, creates_in_the_end, everything_marked, faulted, met, nothing_left, one_whole_instance,
 };
 use crate::{
     broken,
@@ -153,7 +153,8 @@ async fn classifies(w: &mut World, plan: &FaultPlan) -> Checked {
         let expected = expected(w, plan)?;
         let class = Class::from(error.class());
         if !expected.contains(&class) {
-            broken!("create answered {class} where {expected:?} was due: {error}");
+            let due = expected.iter().map(|class| class.as_str()).collect::<Vec<_>>().join(" or ");
+            broken!("create answered {class} (its call {}); {due} was due: {error}", met(plan));
         }
     }
     creates_in_the_end(w, &request).await?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::{FutureExt, future::BoxFuture};
 use provider_api::{Class, GetError, Instance, ProviderId};
 
-use super::verbs::faulted;
+use super::verbs::{faulted, met};
 use crate::{
     broken,
     faults::{Answer, CallerThen, FaultPlan, Then},
@@ -69,11 +69,17 @@ async fn proves(w: &mut World, plan: &FaultPlan) -> Checked {
         match (class, due) {
             (Class::NotFound, Class::NotFound) => {}
             (Class::NotFound, _) => {
-                broken!("get answered NotFound for {}, which runs; {due} was due", request.name)
+                broken!(
+                    "get answered NotFound for {}, which runs (its call {}); {due} was due",
+                    request.name,
+                    met(plan)
+                )
             }
             // A quota that the profile does not tell apart is something that may pass.
             (_, Class::QuotaExceeded | Class::NotFound) => {}
-            (class, due) => hold!(class == due, "get answered {class} where {due} was due: {error}"),
+            (class, due) => {
+                hold!(class == due, "get answered {class} (its call {}); {due} was due: {error}", met(plan))
+            }
         }
     }
     let after = w.gets(&id).await?;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use futures::{FutureExt, future::BoxFuture};
 use provider_api::{Error, Listing, Name, profile::ListPartial};
 
-use super::verbs::{faulted, says_absent};
+use super::verbs::{faulted, met, says_absent};
 use crate::{
     faults::{CallerThen, Fault, FaultPlan, Then},
     hold,
@@ -85,7 +85,14 @@ async fn whole(w: &mut World, plan: &FaultPlan) -> Checked {
         let said = !listing.unreachable.is_empty();
         // What the backend says to be gone while it is read one by one is no longer there to be listed.
         let gone = usize::from(says_absent(w, plan));
-        hold!(missing.len() <= gone || said, "the listing lacks {} and does not say so", missing.join(", "));
+        hold!(
+            missing.len() <= gone || said,
+            "the listing (its call {}) has {} of {} instances, lacks {} and does not say so",
+            met(plan),
+            listed.len(),
+            expected.len(),
+            missing.join(", ")
+        );
         // Without parts that can fail on their own, only a single instance can be left out.
         let parts = w.profile().list_partial != ListPartial::NotApplicable;
         let one = |target: &str| missing.iter().any(|name| target.contains(name));

@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use provider_api::{Class, CreateRequest, FailureClass, GetError, Name, ProviderId};
+use provider_api::{
+    Class, CreateRequest, Deleted, Error, FailureClass, GetError, Instance, Listing, Name, ProviderId,
+};
 
 use crate::{
     broken,
     drive::Ended,
-    faults::{Answer, FaultPlan},
+    faults::{Answer, Fault, FaultPlan},
     harness::{Thing, ThingKind},
     hold,
     looks::Looks,
@@ -30,6 +32,49 @@ pub(in crate::rules) fn says_absent(w: &World, plan: &FaultPlan) -> bool {
     })
 }
 
+/// What an operation answered, as the steps of its case tell it.
+pub(in crate::rules) trait Told {
+    /// That answer in words.
+    fn told(&self) -> String;
+}
+
+impl Told for Result<ProviderId, Error> {
+    fn told(&self) -> String {
+        self.as_ref().map_or_else(|error| failed(error.class(), error), ToString::to_string)
+    }
+}
+
+impl Told for Result<Deleted, Error> {
+    fn told(&self) -> String {
+        self.as_ref().map_or_else(|error| failed(error.class(), error), |deleted| format!("{deleted:?}"))
+    }
+}
+
+impl Told for Result<Instance, GetError> {
+    fn told(&self) -> String {
+        let state = |instance: &Instance| format!("{:?}", instance.state);
+        self.as_ref().map_or_else(|error| failed(error.class(), error), state)
+    }
+}
+
+impl Told for Result<Listing, Error> {
+    fn told(&self) -> String {
+        let count =
+            |list: &Listing| format!("{} items, {} unreachable", list.items.len(), list.unreachable.len());
+        self.as_ref().map_or_else(|error| failed(error.class(), error), count)
+    }
+}
+
+fn failed(class: impl Into<Class>, error: &impl std::fmt::Display) -> String {
+    format!("{}: {error}", class.into())
+}
+
+/// The call that a plan disturbs, and how, in words that go on from "its call".
+pub(in crate::rules) fn met(plan: &FaultPlan) -> String {
+    let told = |fault: &Fault| format!("{} {fault}", fault.at.kind);
+    plan.faults.iter().map(told).collect::<Vec<_>>().join(", and ")
+}
+
 /// Runs one operation under a plan's faults; a restart is carried out.
 pub(in crate::rules) async fn faulted<T, F>(
     w: &mut World,
@@ -37,7 +82,7 @@ pub(in crate::rules) async fn faulted<T, F>(
     operation: F,
 ) -> Checked<Option<T>>
 where
-    T: Send + 'static,
+    T: Told + Send + 'static,
     F: FnOnce(&World) -> BoxFuture<'static, T>,
 {
     let first = w.next_operation();
@@ -49,7 +94,7 @@ where
     let ended = w.together(vec![operation]).await?.pop();
     match ended {
         Some(Ended::Done(value)) => {
-            w.note("the faulted operation ended".into());
+            w.note(format!("the faulted operation -> {}", value.told()));
             Ok(Some(value))
         }
         Some(Ended::Dropped) => {
