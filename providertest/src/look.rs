@@ -83,6 +83,19 @@ impl World {
         }
     }
 
+    /// Asks why a rule was broken, with listings served in one page again: what is amiss with pages is told from what is
+    /// amiss anyway. Says whether there are pages at all.
+    ///
+    /// # Errors
+    /// When the provider cannot be built anew.
+    pub async fn in_one_page(&mut self) -> Checked<bool> {
+        self.asks_why();
+        match self.hand().set_page_size(1_000).await {
+            Ok(()) => self.restart(&Tweaks::default()).map(|()| true),
+            Err(_) => Ok(false),
+        }
+    }
+
     /// Lets a while pass, long enough to tell a kept time stamp from a fresh one.
     pub async fn wait_a_while(&self) {
         self.pass(if self.is_fake() { Duration::from_secs(3_600) } else { Duration::from_secs(4) }).await;
@@ -232,7 +245,7 @@ impl World {
         Ok(())
     }
 
-    /// Holds that a creation time lies where the instance was made.
+    /// Holds that a creation time lies where the instance, or its part, was made.
     ///
     /// # Errors
     /// Broken when it is unknown or lies elsewhere.
@@ -248,11 +261,31 @@ impl World {
         };
         // Backends cut fractions of a second, and real ones have a clock of their own.
         let slack = if self.is_fake() { Duration::from_secs(1) } else { SKEW };
+        let made = if from == to { format!("at {from}") } else { format!("between {from} and {to}") };
         hold!(
             at.after(slack) >= from && at <= to.after(slack),
-            "{who} says that the instance was made at {at}, but it was made between {from} and {to}"
+            "{who} says that it was made at {}; it was made {made}",
+            stamp(created_at, self.case().clock.now())
         );
         Ok(())
+    }
+}
+
+/// A time as a reader takes it in: `4 h`, `1 h 30 min`, `90 s`.
+pub(crate) fn spelt(how_long: Duration) -> String {
+    let secs = how_long.as_secs();
+    let (hours, minutes, seconds) = (secs / 3_600, secs % 3_600 / 60, secs % 60);
+    let units = [(hours, "h"), (minutes, "min"), (seconds, "s")];
+    let told: Vec<_> = units.iter().filter(|(n, _)| *n > 0).map(|(n, unit)| format!("{n} {unit}")).collect();
+    if told.is_empty() { "a moment".into() } else { told.join(" ") }
+}
+
+/// A time stamp as a reader takes it in, beside the present: whether it is that is half of what it tells.
+pub(crate) fn stamp(at: Option<Timestamp>, now: Timestamp) -> String {
+    match at {
+        None => "none".into(),
+        Some(at) if at == now => format!("{at}, which is now"),
+        Some(at) => format!("{at}, and it is {now} now"),
     }
 }
 

@@ -25,6 +25,7 @@ use crate::{
     drive::{self, Ended},
     faults::{Call, Fault},
     harness::{Backend, Case, Setup, Shape, Thing, ThingKind},
+    look::spelt,
     looks::Looks,
     noted::Noted,
     report::BackendKind,
@@ -38,6 +39,8 @@ use crate::{
 const PATIENCE: usize = 90;
 /// What lies between two looks.
 const PAUSE: Duration = Duration::from_secs(2);
+/// From here on the steps tell of time that passes.
+const TOLD: Duration = Duration::from_secs(60);
 
 /// How a provider is built in a case.
 #[derive(Clone, Debug, Default)]
@@ -77,6 +80,8 @@ pub struct World {
     operations: AtomicU64,
     uids: u64,
     notes: Mutex<Vec<(usize, String)>>,
+    /// The first operation that only tells why a rule was broken.
+    telling: AtomicU64,
     /// What each operation began with, where the case is played to see that.
     beginnings: Option<Mutex<Vec<(u64, Vec<Thing>)>>>,
 }
@@ -121,6 +126,7 @@ impl World {
             operations: AtomicU64::new(0),
             uids: 0,
             notes: Mutex::default(),
+            telling: AtomicU64::new(u64::MAX),
             beginnings: looking.then(Mutex::default),
         };
         world.built = world.build(&Tweaks::default())?;
@@ -478,8 +484,12 @@ impl World {
 
     // --- waiting
 
-    /// Lets time pass: on a fake by its clock alone, on a real backend for real.
+    /// Lets time pass: on a fake by its clock alone, on a real backend for real. What is more than a pause is told among
+    /// the steps, for much may hang on it.
     pub async fn pass(&self, how_long: Duration) {
+        if how_long >= TOLD {
+            self.note(format!("{} later", spelt(how_long)));
+        }
         match self.kind {
             BackendKind::Fake => self.wire().ledger().pass(how_long),
             BackendKind::Real => tokio::time::sleep(how_long).await,
@@ -590,16 +600,22 @@ impl World {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push((after, line));
     }
 
+    /// Says that the rule is broken: what is asked from here on only tells why, and is no part of what broke it.
+    pub fn asks_why(&self) {
+        self.note("by now the rule is broken; what follows is asked for this report".into());
+        self.telling.store(self.next_operation(), Ordering::Relaxed);
+    }
+
     /// The case's story so far, each line with the number of calls that came before it.
     pub fn notes(&self) -> Vec<(usize, String)> {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What stood on the backend when that operation began, or the ones that it ran together with; the last operation
-    /// when none is named. `None` where nobody looked.
+    /// that broke the rule when none is named. `None` where nobody looked.
     pub(crate) fn beginning(&self, operation: Option<u64>) -> Option<(u64, Vec<Thing>)> {
         let beginnings = self.beginnings.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
-        let up_to = operation.unwrap_or(u64::MAX);
+        let up_to = operation.unwrap_or(self.telling.load(Ordering::Relaxed).saturating_sub(1));
         beginnings.iter().rev().find(|(first, _)| *first <= up_to).cloned()
     }
 }

@@ -39,7 +39,14 @@ pub(super) async fn hangs_in_time(w: &mut World, operation: Operation, id: Optio
         w.condition(&targets, None).await?;
         hold!(
             took <= budget + SLACK,
-            "{whose} gives {operation} {budget:?}, and with nothing answering it took {took:?}"
+            "{whose} gives {operation} {budget:?}, and with nothing answering it took {took:?}{}",
+            if whose == "the config" {
+                format!(
+                    ", though it kept to the {declared:?} of the profile: what the entry's `budgets` say is not heeded"
+                )
+            } else {
+                String::new()
+            }
         );
         hold!(
             id.is_none() || answered == Some(Class::Transient),

@@ -160,7 +160,7 @@ pub(super) const HIDES_SECRETS: Rule = Rule {
              must have none.",
     mend: "Read credentials with `CredentialFile`, `hide` them in the `Scrubber` of the seam that the check \
            calls through (`Seam::hiding`), and take reasons from codes, not from what a backend or parser \
-           quotes.",
+           quotes. Log nothing of a request, and keep none of a create for later.",
 };
 
 async fn hides_secrets(w: &mut World) -> Checked {

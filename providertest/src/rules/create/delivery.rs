@@ -79,11 +79,36 @@ async fn exact(w: &World, request: &CreateRequest) -> Checked {
         broken!("{} bytes of user data were sent, and nothing has reached {}", sent.len(), request.name)
     };
     if arrived != sent {
-        let at = arrived.iter().zip(sent).take_while(|(a, b)| a == b).count();
-        let (sent, arrived) = (sent.len(), arrived.len());
-        broken!("{sent} bytes of user data were sent, {arrived} arrived, and they differ from byte {at} on");
+        broken!(
+            "{} bytes of user data were sent and due in {}, {} arrived: {}",
+            sent.len(),
+            request.name,
+            arrived.len(),
+            difference(sent, &arrived)
+        );
     }
     Ok(())
+}
+
+/// What has been done to a payload, as far as it can be told without showing it.
+fn difference(sent: &[u8], arrived: &[u8]) -> String {
+    let at = arrived.iter().zip(sent).take_while(|(a, b)| a == b).count();
+    let text = String::from_utf8_lossy(sent);
+    if at == arrived.len() {
+        let lost = &sent[at..];
+        let what = if lost.iter().all(u8::is_ascii_whitespace) {
+            ", white space, were trimmed"
+        } else {
+            " were cut off"
+        };
+        format!("the last {}{what}", lost.len())
+    } else if arrived == text.as_bytes() {
+        "what is no UTF-8 was replaced, as by a conversion to text".into()
+    } else if arrived == text.replace("\r\n", "\n").as_bytes() {
+        "its line ends were changed".into()
+    } else {
+        format!("they differ from byte {at} on")
+    }
 }
 
 async fn ignores_cloud_init(w: &mut World) -> Checked {
@@ -122,9 +147,10 @@ pub(super) const ACCESS_AND_PORT: Rule = Rule {
              observer must find port and networks as sent where they are declared delivered, and none where \
              they are declared ignored; the instance must let that user in and refuse a wrong password, \
              where the harness can tell.",
-    mend: "Carry `port` and `access` from the request into what the instance is made from: labels, firewall \
-           rules, the config in its seed. Quote the password by the rules of its format, and declare as \
-           ignored in the profile what the backend cannot take.",
+    mend: "Carry `port`, `access.allowed_sources` and `access.credentials` from the request, none of them from a \
+           default, into what the instance is made from: labels, firewall rules, the config in its seed. \
+           Quote the password by the rules of its format, and declare as ignored in the profile what the \
+           backend cannot take.",
 };
 
 async fn access_and_port(w: &mut World) -> Checked {
@@ -142,9 +168,9 @@ async fn access_and_port(w: &mut World) -> Checked {
     let seen = thing.delivered.port;
     hold!(
         seen == expected,
-        "port is declared {port}: {} was sent and {} was due in the instance, but {} has reached it",
+        "port is declared {port}: {} was sent, so {} was due in the instance, but {} has reached it",
         request.port,
-        told(&expected),
+        expected.map_or("nothing".into(), |_| "that".to_owned()),
         told(&seen)
     );
 
@@ -159,14 +185,15 @@ async fn access_and_port(w: &mut World) -> Checked {
     );
 
     let wrong = Credentials { password: Secret::new(*b"not the password"), ..credentials.clone() };
-    let admits = |credentials| w.backend().admits(&thing, credentials);
+    let admits = |credentials: &Credentials| w.backend().admits(&thing, credentials);
     if access == Delivery::Delivered {
         hold!(
             admits(&credentials) != Some(false),
-            "access is declared {access}, but {} has credentials that do not let {:?} in with the password that was \
-             sent, or none at all",
+            "access is declared {access}, so {:?} with the password that was sent was due to be let in by {}, and is \
+             not; {}",
+            credentials.username,
             request.name,
-            credentials.username
+            spoilt(&credentials, admits)
         );
         hold!(
             admits(&wrong) != Some(true),
@@ -176,6 +203,21 @@ async fn access_and_port(w: &mut World) -> Checked {
         );
     }
     Ok(())
+}
+
+/// What became of credentials that do not let their user in, by what does.
+fn spoilt(sent: &Credentials, admits: impl Fn(&Credentials) -> Option<bool>) -> String {
+    let password = sent.password.reveal_str().unwrap_or_default();
+    let cuts = password.char_indices().filter(|(_, c)| !c.is_alphanumeric()).map(|(at, _)| &password[..at]);
+    let edited = [password.replace("&amp;", "&"), password.replace('\\', ""), password.replace("%41", "A")];
+    let forms = cuts.map(str::to_owned).chain(edited);
+    for form in forms {
+        let credentials = Credentials { password: Secret::new(form.clone()), ..sent.clone() };
+        if form != password && admits(&credentials) == Some(true) {
+            return format!("the password {form:?} does it: {password:?} was cut or converted on its way");
+        }
+    }
+    "nor does any beginning of it: most likely no credentials have reached the instance at all".into()
 }
 
 fn told<T: Debug>(value: &Option<T>) -> String {

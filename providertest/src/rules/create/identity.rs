@@ -259,9 +259,11 @@ async fn all_marked(w: &World, request: &CreateRequest) -> Checked<usize> {
             }
             ThingKind::Placeholder => hold!(
                 profile.visible_placeholder,
-                "{} stands without a mark before it is an instance; it was due to carry one from its first moment on, for \
-                 the profile declares no visible placeholder",
-                thing.name
+                "the backend shows {} with the marks {:?} while it is being made, after the calls {}; the profile declares \
+                 no visible placeholder, so it was due to carry its whole mark from the call on that first shows it",
+                thing.name,
+                thing.marks,
+                w.calls().iter().map(|call| call.kind.as_str()).collect::<Vec<_>>().join(", ")
             ),
             ThingKind::Secondary | ThingKind::Shared => {}
         }

@@ -162,9 +162,14 @@ async fn judge(w: &World, text: &str) -> Checked {
     match (class, w.cost(moment)) {
         (Some(Class::Permanent), 0) => Ok(()),
         (Some(Class::Permanent), calls) => {
-            broken!("delete {shown:?} can never be resolved, but made {calls} backend calls")
+            broken!("delete {shown:?} can never be resolved, but made {calls} backend calls; none was due")
         }
-        (Some(class), _) => broken!("delete {shown:?} can never be resolved, but failed as {class}"),
-        (None, _) => broken!("delete {shown:?} can never be resolved, but answered {answer:?}"),
+        (Some(class), _) => {
+            broken!("delete {shown:?} can never be resolved, but failed as {class}; Permanent was due")
+        }
+        (None, _) => {
+            let gone = answer.map_or_else(|error| error.to_string(), |deleted| format!("{deleted:?}"));
+            broken!("delete {shown:?} can never be resolved, but answered {gone}; Permanent was due")
+        }
     }
 }

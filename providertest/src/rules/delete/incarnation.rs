@@ -1,6 +1,12 @@
 //! A delete that comes late, or whose instance was replaced under its hands.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::FutureExt;
 use provider_api::{
@@ -40,7 +46,8 @@ pub(super) const BOUND_TO_INCARNATION: Rule = Rule {
              moment after another; only after the last look may it be removed.",
     mend: "Send the incarnation that was looked up (a uid precondition, a numeric id, a domain UUID) with \
            each changing call of a delete, and compare it at each look of the wait for its end. Where the \
-           backend takes none, declare `DeleteBinding::Name` and look directly before the call.",
+           backend takes none, declare `DeleteBinding::Name`, look directly before the call, and let \
+           `Ownership::of` judge what that look shows, not what create or an earlier look has seen.",
 };
 
 /// Every changing call of a delete lands only after a successor has taken the instance's place.
@@ -144,11 +151,12 @@ async fn looks_right_before(w: &mut World) -> Checked {
     // The answer to the call before the removing one is out until then: what comes later comes too late.
     for half in (1..last.saturating_sub(2)).step_by(2) {
         let (request, id, _) = w.running().await?;
-        let provider = Arc::clone(w.provider());
+        let (provider, replaced_at) = (Arc::clone(w.provider()), AtomicUsize::new(0));
         let world = &*w;
         let delete = async { provider.delete(&id).await.map(drop).map_err(|error| error.to_string()) };
         let replace = async {
             world.case().clock.sleep(LATENCY * half / 2, Wait::Idle).await;
+            replaced_at.store(world.wire().call_count(), Ordering::Relaxed);
             world.hand().replace(&request.name, Successor::Foreign).await.map_err(|unable| unable.to_string())
         };
         w.together(vec![delete.boxed(), replace.boxed()]).await?;
@@ -156,8 +164,12 @@ async fn looks_right_before(w: &mut World) -> Checked {
         let stands = w.instances(&request.name).await?;
         let foreign = stands.iter().find(|thing| thing.marks.is_empty());
         let Some(foreign) = foreign else {
+            let calls = w.calls_since(replaced_at.into_inner());
+            let calls: Vec<_> = calls.iter().take(2).map(|call| call.kind.as_str()).collect();
             broken!(
-                "something foreign took the place of {id} {after:?} into its delete, before the last look, and was removed"
+                "something foreign, without a mark, took the place of {id} {after:?} into its delete; after that the delete \
+                 made the calls {}, and removed it, whatever the look at it showed",
+                calls.join(", ")
             )
         };
         hold!(

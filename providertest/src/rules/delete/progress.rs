@@ -10,6 +10,7 @@ use provider_api::{
 
 use crate::{
     broken, hold,
+    look::spelt,
     looks::Looks,
     rule::{Absence, Caller, Check, Checked, Level, Rule, Stop, always, when},
     rules::{
@@ -107,7 +108,8 @@ pub(super) const GONE_MEANS_GONE: Rule = Rule {
              without it. Where budgets are declared, nothing answers then: delete must be Transient within \
              the profile's budget, and within five seconds where the config gives those.",
     mend: "Wait for the task's end, read its result, then look again; answer `Deleted::Accepted` or an error \
-           while anything shows. A `BoundedWait` that runs out is `Error::transient`, never Gone. Run the \
+           while anything shows, however long that takes: no age of a deletion makes it Gone. A \
+           `BoundedWait` that runs out is `Error::transient`. Run the \
            whole delete in `Seam::bounded`, with the entry's budget over the profile's.",
 };
 
@@ -123,7 +125,9 @@ async fn gone_means_gone(w: &mut World) -> Checked {
     let (request, id, _) = w.running().await?;
     w.hand().begin_deletion(&request.name).await?;
     w.catch_up().await;
+    let since = w.elapsed();
     for _ in 0..if w.is_fake() { 2 } else { 1 } {
+        let hangs = spelt(w.elapsed().saturating_sub(since));
         let (began, budget) = (w.elapsed(), w.profile().budgets.delete);
         let answer = w.delete(&id).await?;
         let took = w.elapsed().saturating_sub(began);
@@ -134,7 +138,7 @@ async fn gone_means_gone(w: &mut World) -> Checked {
         let stands = !w.instances(&request.name).await?.is_empty();
         hold!(
             !stands || answer != Ok(Deleted::Gone),
-            "{id} stands and is being deleted, and delete answered Gone"
+            "the deletion of {id} has been in progress for {hangs}, and it still stands, but delete answered Gone"
         );
         if w.is_fake() {
             // It hangs, and no provider may lose patience with it.

@@ -13,6 +13,7 @@ use crate::{
     looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     rules::{create::verbs::nothing_of, sweeps::verbs::nothing_left},
+    seen::Picture,
     world::World,
 };
 
@@ -31,7 +32,8 @@ pub(super) const REMOVES_EVERYTHING: Rule = Rule {
              listings in pages of one. Each time the observer must see the backend as it was before; in \
              the end nothing may stand, and no leftover be listed.",
     mend: "Name each part after the instance (`Name`, `InstallationId::short`, kind), delete each by that \
-           name, and look before answering `Deleted::Gone`. Where the backend can remove a part with its \
+           name, of every kind that create makes, and look before answering `Deleted::Gone`, through every \
+           page where you look by a listing. Where the backend can remove a part with its \
            instance, say so in the call that makes it.",
 };
 
@@ -50,12 +52,16 @@ async fn removes_everything(w: &mut World) -> Checked {
             let now = w.picture().await?;
             let how = if booted { "booted" } else { "not booted" };
             if let Some(left) = now.made_since(&before).next() {
+                let left = format!("{:?} {} on {}", left.kind, left.name, left.target);
+                let pages = match leaves_nothing_in_one_page(w, &now).await.unwrap_or(false) {
+                    true => {
+                        ". With listings in one page nothing is left: the pages after the first are not read"
+                    }
+                    false => "",
+                };
                 broken!(
-                    "{id} was created at {placement:?} and deleted, {how}; nothing was due to be left, but there is {:?} \
-                     {} on {}",
-                    left.kind,
-                    left.name,
-                    left.target
+                    "{id} was created at {placement:?} and deleted, {how}; nothing was due to be left, but there is \
+                     {left}{pages}"
                 );
             }
             if let Some(change) = now.change_since(&before) {
@@ -67,6 +73,16 @@ async fn removes_everything(w: &mut World) -> Checked {
     let leftover = leftovers.items.first();
     hold!(leftover.is_none(), "everything was deleted, and this is a leftover: {leftover:?}");
     nothing_left(w, "after everything was deleted").await
+}
+
+/// Whether a delete of one instance more leaves nothing beside what was there, once listings come in one page.
+async fn leaves_nothing_in_one_page(w: &mut World, before: &Picture) -> Checked<bool> {
+    if !w.in_one_page().await? {
+        return Ok(false);
+    }
+    let (_, id, _) = w.running().await?;
+    w.goes(&id).await?;
+    Ok(w.picture().await?.made_since(before).next().is_none())
 }
 
 pub(super) const EVERY_NATIVE_STATE: Rule = Rule {

@@ -92,7 +92,8 @@ async fn decommissioned_target(w: &mut World) -> Checked {
             }
             Err(error) => hold!(
                 error.class() == FailureClass::Permanent,
-                "{target} is decommissioned, and a create at {placement:?} answered {:?}: {error}",
+                "{target} is decommissioned, and a create at {placement:?} failed as {:?}, where Permanent was due or an \
+                 instance elsewhere: {error}",
                 error.class()
             ),
         }

@@ -157,7 +157,7 @@ pub const RULES: &[Rule] = &[
                  data, the password, and what stands in the credential files.",
         mend: "Let one `Scrubber` know the request's secrets (`CreateRequest::scrubber`) and, by `hide`, the \
                credentials of the call; give it to `Seam::hiding`, and make causes by `CallError::scrubbed` \
-               alone. Put no client error into a message by `{:?}`.",
+               alone. Put no client error into a message by `{:?}`, and keep no request beyond its operation.",
     },
     Rule {
         id: "errors.retry-after-kept",

@@ -55,6 +55,10 @@ fn deletion_shows(profile: &Profile) -> Applies {
 async fn deletion_never_shows(w: &mut World, shown: impl AsyncFn(&mut World) -> Checked) -> Checked {
     match shown(w).await {
         Err(Stop::Blocked(_)) => {}
+        Err(Stop::Broken(seen)) => broken!(
+            "by `delete_return` and `async_ops` in the profile no deletion is ever seen in progress, yet somebody else's \
+             is; {seen}"
+        ),
         looked => looked?,
     }
     let (request, id, _) = w.running().await?;
@@ -133,18 +137,19 @@ pub(super) const DELETING_IS_NOT_RUNNING: Rule = Rule {
              fake not after four hours either. Where the profile has no deletion in progress, the same is asked if \
              the harness can begin one, and a delete must answer Gone and leave nothing.",
     mend: "In the one function that makes a `State`, look at the backend's sign of a deletion before its \
-           state, and answer Stopped or Terminated with a `Reason` that says so. Do not go back to the state \
-           when the deletion takes long.",
+           state, and answer Stopped or Terminated with a `Reason` that says so. Do so where the profile has \
+           no deletions in progress too, for others may begin them, and do not go back to the state when one \
+           takes long.",
 };
 
 async fn deleting_is_not_running(w: &mut World) -> Checked {
     let (request, id, _) = w.running().await?;
     begin_deletion(w, &request.name).await?;
-    for still in ["", " still"] {
+    for since in ["", ", for hours now"] {
         let instance = w.gets(&id).await?;
         hold!(
             !matches!(instance.state, State::Running { .. }),
-            "the backend{still} shows that {} is being deleted, but get {id} answered {:?}",
+            "the backend shows that {} is being deleted{since}, but get {id} answered {:?}; Stopped or Terminated was due",
             request.name,
             instance.state
         );

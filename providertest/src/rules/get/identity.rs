@@ -1,12 +1,14 @@
 //! Whose instance get answers for: uid, creation time, marks, places.
 
 use futures::FutureExt;
-use provider_api::{GetError, Profile, State, StateKind, profile::Mobility};
+use provider_api::{GetError, Instance, Profile, ProviderId, State, StateKind, Timestamp, profile::Mobility};
 
+use super::stranger::takes_a_stranger;
 use crate::{
     broken,
     harness::Successor,
     hold,
+    look::stamp,
     rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     world::{Tweaks, World},
 };
@@ -25,8 +27,9 @@ pub(super) const READS_BACK_UID_AND_CREATED_AT: Rule = Rule {
              restart. Id, name and uid must be the request's, and the creation time must lie where it was \
              made and be the same each time.",
     mend: "Take uid and, where it is written, creation time from the mark that `Ownership::of` reads, \
-           otherwise the time from the backend's own record. Keep neither in memory. Write the mark once, in \
-           the call that makes the instance, and leave it alone when adopting.",
+           otherwise the time from the backend's own record: neither from the clock nor from a memory of \
+           the last create. Write the mark once, in the call that makes the instance, and leave it alone \
+           when adopting.",
 };
 
 async fn reads_back(w: &mut World) -> Checked {
@@ -40,12 +43,23 @@ async fn reads_back(w: &mut World) -> Checked {
     // Creating again makes nothing younger.
     w.creates(&request).await?;
     let again = w.gets(&id).await?;
-    hold!(
-        again.created_at == first.created_at,
-        "get {id} first said that the instance was made at {:?}, and after another create at {:?}",
-        first.created_at,
-        again.created_at
-    );
+    if again.created_at != first.created_at {
+        w.asks_why();
+        w.wait_a_while().await;
+        let last = w.gets(&id).await.map_or(None, |instance| instance.created_at);
+        let whose = match last {
+            last if last == Some(clock.now()) => "; that is each time the time of the answer",
+            last if last == again.created_at => "; that is the time of the latest create",
+            _ => "",
+        };
+        broken!(
+            "get {id} said that it was made at {}, after another create at {}, and a while later at {}; it was made at \
+             {from}{whose}",
+            told(first.created_at),
+            told(again.created_at),
+            told(last)
+        );
+    }
     w.restart(&Tweaks::default())?;
     let later = w.gets(&id).await?;
     hold!(
@@ -61,11 +75,15 @@ async fn reads_back(w: &mut World) -> Checked {
     w.made_between(later.created_at, from, to, &who)?;
     hold!(
         first.created_at == later.created_at,
-        "get {id} first said that the instance was made at {:?}, then at {:?}",
-        first.created_at,
-        later.created_at
+        "get {id} first said that it was made at {}, after a restart at {}",
+        told(first.created_at),
+        told(later.created_at)
     );
     Ok(())
+}
+
+fn told(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "no time".into(), |at| at.to_string())
 }
 
 pub(super) const UNREADABLE_CREATED_AT_IS_NONE: Rule = Rule {
@@ -92,9 +110,9 @@ async fn unreadable_created_at(w: &mut World) -> Checked {
     w.is_of(&instance, &request, &id)?;
     hold!(
         instance.created_at.is_none(),
-        "the creation time of {} cannot be read, but get {id} says {:?}",
+        "the creation time of {} cannot be read, so none was due, but get {id} says {}",
         request.name,
-        instance.created_at
+        stamp(instance.created_at, w.case().clock.now())
     );
     hold!(
         instance.state == before.state,
@@ -137,7 +155,8 @@ pub(super) const NEVER_ANOTHERS_DATA: Rule = Rule {
              again.",
     mend: "Ask `Ownership::of` with the name and marks that were read, and compare that name with the one in \
            the id, before anything else of the answer is used. It compares uid and installation whole, case \
-           included. All but `Ownership::Ours` is NotFound.",
+           included. All but `Ownership::Ours` is NotFound. Remember neither marks nor verdict of an earlier \
+           look: what stands there changes hands.",
 };
 
 async fn never_anothers_data(w: &mut World) -> Checked {
@@ -151,9 +170,9 @@ async fn never_anothers_data(w: &mut World) -> Checked {
     }
     let moment = w.moment();
     let others = w.snapshot().await?;
-    not_ours(w, &id, &format!("{before:?}"), "something without our mark stands there").await?;
+    not_ours(w, &id, &before, "something without our mark stands there").await?;
     w.restart(&Tweaks::default())?;
-    not_ours(w, &id, &format!("{before:?}"), "something without our mark stands there").await?;
+    not_ours(w, &id, &before, "something without our mark stands there").await?;
     w.untouched(moment, &others, "get").await?;
 
     let (elsewhere, capitals, ours) =
@@ -180,7 +199,7 @@ async fn never_anothers_data(w: &mut World) -> Checked {
             set => set?,
         }
         w.catch_up().await;
-        not_ours(w, &id, &format!("{before:?}"), &format!("{what} stands there")).await?;
+        not_ours(w, &id, &before, &format!("{what} stands there")).await?;
     }
     Ok(())
 }
@@ -208,21 +227,30 @@ async fn inherited_mark(w: &mut World) -> Checked {
     w.hand().set_marks(&copy.name, &marks).await?;
     w.catch_up().await;
     let why = format!("{} carries the mark of {}, as a copy of it would", copy.name, original.name);
-    not_ours(w, &id, &format!("{before:?}"), &why).await?;
+    not_ours(w, &id, &before, &why).await?;
     w.restart(&Tweaks::default())?;
-    not_ours(w, &id, &format!("{before:?}"), &why).await
+    not_ours(w, &id, &before, &why).await
 }
 
 /// Holds that get does not take what stands at `id` for its own.
-async fn not_ours(w: &World, id: &provider_api::ProviderId, before: &str, why: &str) -> Checked {
+async fn not_ours(w: &mut World, id: &ProviderId, before: &Instance, why: &str) -> Checked {
     match w.get(id).await? {
         Err(GetError::NotFound) => Ok(()),
         Ok(instance) => {
-            let as_before = if format!("{instance:?}") == before { "as before" } else { "not as before" };
+            let how = match takes_a_stranger(w, id, &instance.name).await.unwrap_or(None) {
+                Some(true) => {
+                    ". The like of it that get has never seen is taken too: what is read is not judged"
+                }
+                Some(false) => {
+                    ". The like of it that get has never seen is NotFound: it goes by an earlier look"
+                }
+                None => "",
+            };
             broken!(
-                "{why}, but get {id} answered {:?} for the uid {}, {as_before}; NotFound was due",
+                "{why}, but get {id} answered {:?} for the uid {}; NotFound was due (before, it was rightly {:?}){how}",
                 instance.state,
-                instance.uid
+                instance.uid,
+                before.state
             )
         }
         Err(error) => broken!("{why}, but get {id} failed as {}: {error}; NotFound was due", error.class()),
@@ -246,8 +274,8 @@ pub(super) const FINDS_MOVED_INSTANCE: Rule = Rule {
              that it has, after a restart too. Where instances are declared to stay, one in each part must \
              run and stand in its place still, a while and a restart later.",
     mend: "Leave the place out of the id: look the number or name up in the backend's own index of the whole \
-           cluster, then ask the node that it names. Where the instance is gone from there but still \
-           indexed, it is moving: answer `Error::transient`.",
+           cluster, in each get, then ask the node that it names; remember none. Where the instance is gone \
+           from there but still indexed, it is moving: answer `Error::transient`.",
 };
 
 fn moves(profile: &Profile) -> Applies {

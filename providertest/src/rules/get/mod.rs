@@ -6,6 +6,7 @@ mod deletion;
 mod identity;
 mod malformed;
 mod states;
+mod stranger;
 
 use crate::rule::Rule;
 

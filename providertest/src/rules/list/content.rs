@@ -7,6 +7,7 @@ use crate::{
     broken,
     harness::UNKNOWN_STATE,
     hold,
+    look::stamp,
     looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
     world::{Tweaks, World},
@@ -80,8 +81,8 @@ pub(super) const UID_AND_CREATED_AT: Rule = Rule {
              a time that lies where the instance was made. With the time spoilt on the backend, it must be \
              listed still, with `None`.",
     mend: "Fill `Listed` from the mark that `Ownership::of` reads and from the backend's own record, with \
-           the time parsed by `.ok()`. Ask for these fields where the backend leaves them out of listings by \
-           default.",
+           the time parsed by `.ok()`; put neither the clock nor a memory in its place. Ask for these fields \
+           where the backend leaves them out of listings by default.",
 };
 
 async fn uid_and_created_at(w: &mut World) -> Checked {
@@ -111,9 +112,9 @@ async fn uid_and_created_at(w: &mut World) -> Checked {
         None => broken!("the creation time of {} cannot be read, and the listing lacks it", request.name),
         Some(listed) => hold!(
             listed.created_at.is_none(),
-            "the creation time of {} cannot be read, but list says {:?}",
+            "the creation time of {} cannot be read, so none was due, but list says {}",
             request.name,
-            listed.created_at
+            stamp(listed.created_at, w.case().clock.now())
         ),
     }
     Ok(())

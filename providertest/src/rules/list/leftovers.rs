@@ -56,9 +56,9 @@ pub(super) const LEFTOVERS_LISTED: Rule = Rule {
              none. Where the provider removes no parts itself, a delete must leave none, and no leftover be \
              listed.",
     mend: "Implement `Leftovers`: list what bears our mark, or our name (`Name`, `InstallationId::short`, \
-           kind), page after page until no token is left, empty ones too, and take away what a living \
-           instance needs. Fill `created_at` from the part's own record. Read parts before instances, so \
-           that an instance made in between protects its own.",
+           kind), each part as an item of its own, of every kind, page after page until no token is left, \
+           empty ones too, and take away what a living instance needs. Fill `created_at` from the part's own \
+           record. Read parts before instances, so that an instance made in between protects its own.",
 };
 
 async fn listed(w: &mut World) -> Checked {
@@ -67,13 +67,17 @@ async fn listed(w: &mut World) -> Checked {
     let from = clock.now();
     let (request, left, leftovers) = torn(w).await?;
     let to = clock.now();
-    hold!(
-        leftovers.len() == left.len(),
-        "{} is gone and these of its parts are left: {}; listed for it as leftovers: {}",
-        request.name,
-        words(&left),
-        ids(&leftovers)
-    );
+    if leftovers.len() != left.len() {
+        let short = leftovers.len() < left.len();
+        let how = if short { how_short(w, &request, left.len()).await.unwrap_or_default() } else { "" };
+        broken!(
+            "{} is gone and these {} of its parts are left, each due to be a leftover: {}; listed are {}{how}",
+            request.name,
+            left.len(),
+            words(&left),
+            ids(&leftovers)
+        );
+    }
     for leftover in &leftovers {
         w.made_between(leftover.created_at, from, to, &format!("leftover {}", leftover.id))?;
     }
@@ -102,6 +106,22 @@ async fn listed(w: &mut World) -> Checked {
     Ok(())
 }
 
+/// What a listing of leftovers that is short of one's parts leaves out, as far as further listings tell.
+async fn how_short(w: &mut World, request: &CreateRequest, due: usize) -> Checked<&'static str> {
+    let paged = w.in_one_page().await?;
+    let all = w.leftovers().await?.items;
+    if paged && all.iter().filter(|leftover| leftover.owner == request.name).count() == due {
+        return Ok(". In one page all are listed: the pages after the first are not read");
+    }
+    torn(w).await?;
+    let more = w.leftovers().await?.items;
+    Ok(if more.len() == all.len() {
+        ". With another instance's parts left too, the listing is no longer than before"
+    } else {
+        ""
+    })
+}
+
 pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
     id: "list.leftovers-deletable",
     level: Level::Should,
@@ -121,9 +141,10 @@ pub(super) const LEFTOVERS_DELETABLE: Rule = Rule {
              instance. No delete may fail, the parts must be gone, all else must stand, and no leftover be \
              listed. Where the provider removes no parts itself, a delete must leave none, and no leftover \
              be listed.",
-    mend: "Parse the `LeftoverId` strictly by a `Grammar`, and compare the installation in it, or in the \
-           part's mark, with the `Identity` of the `Context`: what is another's stays. Take the owner's turn \
-           at `Gate::name`, delete the one resource that the id names, and take its absence as success.",
+    mend: "Parse the `LeftoverId` strictly by a `Grammar`, with no index or `unwrap` for other texts to break, \
+           and compare the installation in it, or in the part's mark, with the `Identity` of the `Context`: \
+           what is another's stays. Take the owner's turn at `Gate::name`, delete the one resource that the \
+           id names, and take its absence as success.",
 };
 
 async fn deletable(w: &mut World) -> Checked {
@@ -178,10 +199,11 @@ async fn spared(w: &World, leftovers: &[Leftover], before: &[Thing]) -> Checked 
     let others = leftovers.iter().map(|leftover| (&theirs, &leftover.id, how.as_str()));
     for (provider, id, how) in asked.chain(others) {
         let Some(provider) = provider.clone() else { continue };
-        let result = w.alone(async move { provider.delete(id).await }).await?;
         let shown: String = id.as_str().chars().take(100).collect();
+        let line = w.begins(format_args!("delete leftover {shown:?}, {how}"));
+        let result = w.alone(async move { provider.delete(id).await }).await?;
         let said = result.map_or_else(|error| format!("error: {error}"), |()| "done".to_owned());
-        w.note(format!("delete leftover {shown:?}, {how} -> {said}"));
+        line.ends(&said);
         let after = w.everything().await?;
         let lost = before.iter().find(|thing| !after.iter().any(|other| other.key == thing.key));
         if let Some(lost) = lost {
@@ -214,7 +236,8 @@ pub(super) const LEFTOVERS_SPARE_THE_LIVING: Rule = Rule {
              again; deletes of its former leftovers may fail or do nothing, but every part of the new one \
              must stand, and get know both. Where the provider removes no parts itself, a delete must leave \
              none, and no leftover be listed.",
-    mend: "In `Leftovers::delete` take the owner's turn at `Gate::name`, look directly before the call \
+    mend: "Let `Leftovers::list` judge each part by the instances of the same listing, and remember none. In \
+           `Leftovers::delete` take the owner's turn at `Gate::name`, look directly before the call \
            whether its instance lives or the part is used, and bind the call to the incarnation that was \
            looked at, or have the backend refuse what is in use.",
 };
@@ -247,7 +270,15 @@ async fn spare_the_living(w: &mut World) -> Checked {
         lost.map(|part| part.name.as_str()).unwrap_or_default()
     );
     let listed = w.leftovers().await?.items;
-    hold!(listed.is_empty(), "both instances live, but leftovers are listed: {}", ids(&listed));
+    let old = listed.iter().all(|item| leftovers.iter().any(|leftover| leftover.id == item.id));
+    hold!(
+        listed.is_empty(),
+        "{} and {} live, but leftovers are listed: {}{}",
+        living.name,
+        request.name,
+        ids(&listed),
+        if old { ", which were leftovers before the second was created again and took them up" } else { "" }
+    );
     for (name, id) in [(&living.name, &id), (&request.name, &again)] {
         let instance = w.gets(id).await?;
         hold!(instance.name == *name, "get {id} answered for {}", instance.name);

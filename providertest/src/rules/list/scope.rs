@@ -82,8 +82,8 @@ pub(super) const ALL_PAGES: Rule = Rule {
              empty one before each. The listing must have all of them, once, and must have taken as many \
              calls as there are pages. Where listings are declared to come without pages, the harness must \
              be unable to serve any, and one answer must have all five.",
-    mend: "Follow the token until the backend gives none; a page may be short or empty before that. When a \
-           token goes bad, drop what was read and begin anew, a bounded number of times, and then answer the \
+    mend: "Follow the token until the backend gives none; a page may be short or empty before that, and no number \
+           of pages is the last. When a token goes bad, drop what was read and begin anew, a bounded number of times, and then answer the \
            error.",
 };
 
@@ -120,9 +120,11 @@ async fn all_pages(w: &mut World) -> Checked {
         let lacks: Vec<_> = made.iter().filter(|name| !listed.contains(name)).collect();
         hold!(
             listed == made,
-            "in pages of {size}{with} the listing has {} names of {}, and lacks {lacks:?}",
+            "in pages of {size}{with} the listing has {} names of {} after {} calls{}",
             listed.len(),
-            made.len()
+            made.len(),
+            w.cost(moment),
+            few(&lacks)
         );
         let (calls, pages) = (w.cost(moment), pages_each * made.len().div_ceil(size) as u64);
         if calls < pages {
@@ -133,6 +135,16 @@ async fn all_pages(w: &mut World) -> Checked {
         }
     }
     Ok(())
+}
+
+/// The first few of what a listing lacks.
+fn few(lacks: &[&String]) -> String {
+    let first: Vec<_> = lacks.iter().take(3).map(|name| name.as_str()).collect();
+    match (first.join(", "), lacks.len()) {
+        (_, 0) => String::new(),
+        (first, n @ 1..=3) => format!(", and lacks {n}: {first}"),
+        (first, n) => format!(", and lacks {n}: {first} and others"),
+    }
 }
 
 /// A backend without pages: the harness cannot make it serve any, and one answer has everything.
@@ -179,7 +191,8 @@ pub(super) const PARTIAL_AS_DECLARED: Rule = Rule {
              seconds, where budgets are declared: the listing must keep to them.",
     mend: "Read each part in a `Seam::bounded` of its own, shorter than the list's budget, and push its \
            failure into `Listing::unreachable` with a `Reason`, or return it as the error, as `ListPartial` \
-           declares. Let none become an empty list.",
+           declares. Let none become an empty list. Run the whole in one too, with the entry's budget over the \
+           profile's.",
 };
 
 fn partial(profile: &Profile) -> Applies {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::FutureExt;
-use provider_api::{CreateRequest, Name, Ownership, Profile, mark};
+use provider_api::{CreateRequest, Listed, Name, Ownership, Profile, mark};
 
 use super::names;
 use crate::{
@@ -75,7 +75,7 @@ pub(super) const ONLY_THIS_INSTALLATION: Rule = Rule {
              whose identity begins as ours, and one whose identity differs from ours in case only. Our \
              listing must have ours alone, and the other's must have its own and not ours.",
     mend: "Let `Ownership::of` compare the installation in the mark with the `Identity` of the `Context`: \
-           whole, never by a beginning or by the short form.",
+           whole and in its own case, never by a beginning or by the short form.",
 };
 
 async fn only_this_installation(w: &mut World) -> Checked {
@@ -185,7 +185,8 @@ pub(super) const PLACEHOLDER_NOT_LISTED: Rule = Rule {
     tested: "Drops a create in each of its changing calls and looks at what stands. Only instances with a \
              whole mark of ours may be listed. A declared placeholder must have been seen by the observer; \
              where none is declared, none may be.",
-    mend: "List by `Ownership::of` alone. Let create and delete know a placeholder by its allocated number \
+    mend: "List the instances that the backend shows, by `Ownership::of` alone: neither their parts nor what create \
+           remembers to have begun. Let create and delete know a placeholder by its allocated number \
            and its lock, and let `Leftovers` have those that nobody goes on with. Declare \
            `visible_placeholder` where the backend shows one.",
 };
@@ -231,8 +232,23 @@ async fn placeholder(w: &mut World, declared: bool) -> Checked {
                         .is_some_and(|m| m.uid == listed.uid)
             });
             if !marked {
+                let row = things.iter().find(|thing| {
+                    thing.name == listed.name.as_str()
+                        && matches!(thing.kind, ThingKind::Instance | ThingKind::Placeholder)
+                });
+                let stands = match row {
+                    Some(row) => {
+                        format!("the backend shows it with the marks {:?}, not yet with ours", row.marks)
+                    }
+                    None => "the backend has no instance of that name yet".into(),
+                };
+                let how = match listed_by_a_new_process(w, &listed).await {
+                    Ok(true) => "; a new process lists it too, so it comes from something that stands there",
+                    Ok(false) => "; a new process does not list it, so it comes from a memory of creates",
+                    Err(_) => "",
+                };
                 broken!(
-                    "a create was dropped in its call {}; the listing has {}, which carries no mark yet",
+                    "a create was dropped in its call {}; the listing has {} all the same: {stands}{how}",
                     held.kind,
                     listed.name
                 );
@@ -248,4 +264,11 @@ async fn placeholder(w: &mut World, declared: bool) -> Checked {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a provider without a memory lists it.
+async fn listed_by_a_new_process(w: &mut World, listed: &Listed) -> Checked<bool> {
+    w.asks_why();
+    w.restart(&Tweaks::default())?;
+    Ok(w.lists().await?.items.iter().any(|item| item.uid == listed.uid))
 }

@@ -1,6 +1,6 @@
 //! Config: strict, told whole, and replaced only by one that loads.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use provider_api::{ConfigReport, Live, ProviderName, Providers};
 use serde_json::{Map, Value, json};
@@ -50,7 +50,15 @@ pub(super) async fn all_config_errors_at_once(w: &mut World) -> Checked {
         entries.push(json!({ "name": "Not A Name", "type": "no-such-type" }));
     }
     expected.extend(["providers[1].name", "providers[1].type"].map(str::to_owned));
-    told(w, &config, &expected)?;
+    if let Some(mut missing) = untold(w, &config, &expected)? {
+        if let Some(path) = paths.iter().find(|path| at(w, path) == missing.path) {
+            let mut alone = plain.clone();
+            spoil(w, &mut alone, path)?;
+            let report = w.load(&Tweaks::default(), &alone.to_string()).err();
+            missing.alone = report.is_some_and(|report| names(&report, &missing.path));
+        }
+        broken!("{missing}");
+    }
 
     // What only the harness knows to be wrong: two things at once.
     let shaped = read(w, &Tweaks::shape(Shape::Broken))?;
@@ -64,7 +72,10 @@ pub(super) async fn all_config_errors_at_once(w: &mut World) -> Checked {
     more["providers"][0][UNKNOWN_KEY] = json!(1);
     let mut expected: Vec<_> = alone.0.into_iter().map(|problem| problem.path).collect();
     expected.push(format!("providers[0].{UNKNOWN_KEY}"));
-    told(w, &more, &expected)
+    match untold(w, &more, &expected)? {
+        Some(missing) => broken!("{missing}"),
+        None => Ok(()),
+    }
 }
 
 pub(super) async fn reload_keeps_old_on_error(w: &mut World) -> Checked {
@@ -118,13 +129,27 @@ fn broken_config(w: &World) -> Checked<String> {
     Ok(config.to_string())
 }
 
-fn told(w: &World, config: &Value, expected: &[String]) -> Checked {
-    let report = problems(w, config)?;
-    let missing = expected.iter().find(|path| !names(&report, path));
-    if let Some(missing) = missing {
-        broken!("{missing} is wrong, and not among the {} problems reported: {report}", report.0.len());
+/// A mistake that is not among those reported.
+struct Untold {
+    path: String,
+    report: ConfigReport,
+    /// Whether it is reported where there is no other: then that one ends the reading.
+    alone: bool,
+}
+
+impl fmt::Display for Untold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, report, alone } = self;
+        let alone = if *alone { ", is reported where nothing else is," } else { "" };
+        let count = report.0.len();
+        write!(f, "{path} is wrong too{alone} and is not among the {count} problems reported: {report}")
     }
-    Ok(())
+}
+
+fn untold(w: &World, config: &Value, expected: &[String]) -> Checked<Option<Untold>> {
+    let report = problems(w, config)?;
+    let missing = expected.iter().find(|path| !names(&report, path)).cloned();
+    Ok(missing.map(|path| Untold { path, report, alone: false }))
 }
 
 fn problems(w: &World, config: &Value) -> Checked<ConfigReport> {

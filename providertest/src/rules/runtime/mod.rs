@@ -59,7 +59,8 @@ pub const RULES: &[Rule] = &[
                  that changes something may come.",
         mend: "Do the work in the future that the caller holds. Put no changing step into `Seam::spawn`, \
                whose task outlives its caller, and let one closure of `Seam::blocking` make one call, no \
-               sequence of them.",
+               sequence of them. A task that waits for an operation to answer takes it for an end when \
+               that is dropped, and does not `expect` an answer.",
     },
     Rule {
         id: "runtime.one-hang-does-not-block-others",
@@ -161,7 +162,8 @@ pub const RULES: &[Rule] = &[
         tested: "Puts an unknown key into every mapping of the block and the entry, with a second entry that \
                  is no good: all their paths must be in one report. Then the harness's own broken block must \
                  give at least two problems with paths, and all of them again with one mistake more.",
-        mend: "Read every field into an `Option` before giving up, and use `?` only after the last one. \
-               Report what you judge yourself with `Fields::problem`, and go on.",
+        mend: "Read every field and every block inside into an `Option` before giving up, also where a key is \
+               unknown, and use `?` only after the last one. Report what you judge yourself with \
+               `Fields::problem`, and go on.",
     },
 ];
