@@ -139,6 +139,8 @@ calls! {
     DomainIsActive { dom: Domain } -> Flag;
     /// Whether it has a definition.
     DomainIsPersistent { dom: Domain } -> Flag;
+    /// Saves it to an image from which its next start continues.
+    DomainManagedSave { dom: Domain, flags: u32 } -> ();
     /// Whether its next start continues from a saved image.
     DomainHasManagedSaveImage { dom: Domain, flags: u32 } -> Flag;
     /// How many snapshots it has.

@@ -129,6 +129,7 @@ procedures! {
         StoragePoolIsActive = 154 "storage_pool_is_active",
         StoragePoolIsPersistent = 155 "storage_pool_is_persistent",
         ConnectGetLibVersion = 157 "connect_get_lib_version",
+        DomainManagedSave = 182 "domain_managed_save",
         DomainHasManagedSaveImage = 183 "domain_has_managed_save_image",
         DomainSnapshotNum = 187 "domain_snapshot_num",
         DomainCreateWithFlags = 196 "domain_create_with_flags",
