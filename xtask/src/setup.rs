@@ -35,6 +35,9 @@ pub(crate) const OPENSSH: &[Need] = &[
     need("ssh-keyscan", "openssh-client"),
 ];
 
+/// For libvirt's own command line, which takes the fake for a daemon.
+pub(crate) const VIRSH: &[Need] = &[need("virsh", "libvirt-clients")];
+
 /// For reading the seed images that we write.
 pub(crate) const SEED_READERS: &[Need] =
     &[need("mtype", "mtools"), need("fsck.fat", "dosfstools"), need("blkid", "util-linux")];

@@ -16,6 +16,8 @@ calls! {
     NetworkDestroy { net: Network } -> ();
     /// Its XML.
     NetworkGetXmlDesc { net: Network, flags: u32 } -> Text;
+    /// Its bridge.
+    NetworkGetBridgeName { net: Network } -> Text;
     /// Whether it starts with the host.
     NetworkGetAutostart { net: Network } -> Flag;
     /// Whether it runs.

@@ -91,6 +91,7 @@ procedures! {
         NetworkDestroy = 42 "network_destroy",
         NetworkGetXmlDesc = 43 "network_get_xml_desc",
         NetworkGetAutostart = 44 "network_get_autostart",
+        NetworkGetBridgeName = 45 "network_get_bridge_name",
         NetworkLookupByName = 46 "network_lookup_by_name",
         ConnectGetHostname = 59 "connect_get_hostname",
         ConnectSupportsFeature = 60 "connect_supports_feature",

@@ -39,6 +39,7 @@ pub(super) const KVM: &[Target] = &[
 /// Beside programs of a system package, with no cluster: each is a step of `cargo xtask test` by the target's name.
 pub(crate) const PROGRAMS: &[(Target, &[Need])] = &[
     (Target { package: "provider-kubernetes", name: "squid", flags: &[] }, setup::SQUID),
+    (Target { package: "fixture-libvirt", name: "virsh", flags: &[] }, setup::VIRSH),
     (Target { package: "ssh", name: "openssh", flags: &[] }, setup::OPENSSH),
     (Target { package: "nocloud", name: "seed-readers", flags: &[] }, setup::SEED_READERS),
 ];
