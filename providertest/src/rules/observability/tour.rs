@@ -84,6 +84,9 @@ async fn disturbed(w: &World, built: &Built, id: &ProviderId) -> Checked<[Visit;
     let failed = get(w, built, id, "Transient").await?;
     targets.iter().for_each(|target| w.wire().set_condition(target, None));
 
+    // The first one after an outage may have to connect anew.
+    stale().await;
+    get(w, built, id, "OK").await?;
     stale().await;
     let undisturbed = get(w, built, id, "OK").await?;
     let call = undisturbed.calls.first();
