@@ -94,6 +94,9 @@ impl Way {
     }
 }
 
+/// Whether there can be a way by SSH to that address as that user; if not, which of the two fields is wrong, and why.
+pub type BySsh<'c> = dyn Fn(&str, &str) -> Result<(), (&'static str, String)> + 'c;
+
 /// Where libvirt's daemon listens unless it was told otherwise.
 const SOCKET: &str = "/var/run/libvirt/libvirt-sock";
 
@@ -101,8 +104,9 @@ impl Config {
     /// The size of disks, where the entry says none, in GiB.
     pub const DEFAULT_DISK_GB: u64 = 10;
 
-    /// Reads the block and reports everything that is wrong with it (`runtime.all-config-errors-at-once`).
-    pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
+    /// Reads the block and reports everything that is wrong with it (`runtime.all-config-errors-at-once`). `by_ssh` says
+    /// which of address and user a way by SSH cannot have, and why.
+    pub fn read(fields: &mut Fields<'_>, by_ssh: &BySsh<'_>) -> Option<Self> {
         let ssh_key = fields.optional::<PathBuf>("sshKeyFile").map(CredentialFile::new);
         let known_hosts = fields.optional::<PathBuf>("knownHostsFile").map(CredentialFile::new);
         let anybody = fields.or("insecureIgnoreHostKey", false);
@@ -117,8 +121,7 @@ impl Config {
         let allow_emulation = fields.or("allowEmulation", false);
         let images = named(fields, "images", Image::read);
         let machine_types = named(fields, "machineTypes", MachineType::read);
-        let hosts = hosts(fields);
-        let remote = hosts.iter().flatten().any(|host| matches!(host.way, Way::Ssh { .. }));
+        let (hosts, remote) = hosts(fields, by_ssh);
         if remote && ssh_key.is_none() {
             fields.problem("sshKeyFile", "is missing; a host has an address, and is reached by SSH");
         }
@@ -169,7 +172,7 @@ fn named<T>(
     let is_empty = entries.is_empty();
     for (name, mut entry) in entries {
         if !is_identifier(name) {
-            entry.problem("", NOT_AN_IDENTIFIER);
+            fields.problem(&format!("{key}.{name}"), NOT_AN_IDENTIFIER);
             good = false;
         }
         match read(&mut entry) {
@@ -183,19 +186,26 @@ fn named<T>(
     (good && !is_empty).then_some(all)
 }
 
-fn hosts(fields: &mut Fields<'_>) -> Option<Vec<Host>> {
-    let hosts: Vec<_> = fields.each("hosts").into_iter().map(|mut host| Host::read(&mut host)).collect();
+/// The hosts, and whether any is reached by SSH, be it right otherwise or not.
+fn hosts(fields: &mut Fields<'_>, by_ssh: &BySsh<'_>) -> (Option<Vec<Host>>, bool) {
+    let mut remote = false;
+    let each = fields.each("hosts").into_iter().map(|mut host| {
+        let read = Host::read(&mut host, by_ssh);
+        remote |= host.find("address").is_some();
+        read
+    });
+    let hosts: Vec<_> = each.collect();
     if hosts.is_empty() {
         fields.problem("hosts", "has no host; at least one is needed");
-        return None;
+        return (None, remote);
     }
     let names: Vec<_> = hosts.iter().flatten().map(|host| &host.name).collect();
     let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
     if let Some((_, name)) = twice {
         fields.problem("hosts", format!("two hosts are called {name}"));
-        return None;
+        return (None, remote);
     }
-    hosts.into_iter().collect()
+    (hosts.into_iter().collect(), remote)
 }
 
 impl MachineType {
@@ -217,14 +227,14 @@ impl MachineType {
 }
 
 impl Host {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+    fn read(fields: &mut Fields<'_>, by_ssh: &BySsh<'_>) -> Option<Self> {
         let name = fields.required::<String>("name").filter(|name| {
             if !is_identifier(name) {
                 fields.problem("name", NOT_AN_IDENTIFIER);
             }
             is_identifier(name)
         });
-        let way = Way::read(fields);
+        let way = Way::read(fields, by_ssh);
         let pool = fields.or("pool", "default".to_owned());
         let bridge = fields.optional::<String>("bridge");
         let network = fields.optional::<String>("network");
@@ -251,7 +261,7 @@ impl Host {
 }
 
 impl Way {
-    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+    fn read(fields: &mut Fields<'_>, by_ssh: &BySsh<'_>) -> Option<Self> {
         let address = fields.optional::<String>("address");
         let user = fields.optional::<String>("user");
         let socket = fields.or("socket", SOCKET.to_owned());
@@ -260,7 +270,13 @@ impl Way {
             return None;
         }
         match (address, user) {
-            (Some(address), Some(user)) => Some(Self::Ssh { address, user, socket }),
+            (Some(address), Some(user)) => {
+                if let Err((field, why)) = by_ssh(&address, &user) {
+                    fields.problem(field, why);
+                    return None;
+                }
+                Some(Self::Ssh { address, user, socket })
+            }
             (Some(_), None) => {
                 fields.problem("user", "is missing; the host has an address, and is reached by SSH");
                 None
@@ -303,7 +319,7 @@ mod tests {
             name: "kvm",
             profile: || crate::base_profile("kvm"),
             build: Arc::new(move |_, fields, _| {
-                *kept.lock().unwrap() = Config::read(fields);
+                *kept.lock().unwrap() = Config::read(fields, &|_, _| Ok(()));
                 None
             }),
         });

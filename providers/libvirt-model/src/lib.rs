@@ -5,7 +5,7 @@
 //! Nothing here talks to anybody.
 
 mod base;
-mod calls;
+pub mod calls;
 mod capabilities;
 mod classify;
 mod config;
@@ -31,7 +31,7 @@ pub use base::base_profile;
 pub use calls::{CALLS, RPC};
 pub use capabilities::Acceleration;
 pub use classify::{LibvirtError, Meaning, classify};
-pub use config::{Config, Host, HostKeys, MachineType, Way};
+pub use config::{BySsh, Config, Host, HostKeys, MachineType, Way};
 pub use dial::DIAL;
 pub use domain::{Domain, Mac, NewDomain, Uplink};
 pub use family::{Family, KVM, KVM2};
@@ -41,7 +41,7 @@ pub use metadata::{Marks, marks, ownership};
 pub use names::{ImageCopies, ImageCopy, Part, is_image, part_name, part_of};
 pub use placement::{Placed, place};
 pub use shown::{Leased, shown};
-pub use state::{DOMAIN_STATES, DomainState, domain_state, native_states};
+pub use state::{DOMAIN_STATES, DomainState, domain_state, native_states, runs};
 pub use volume::{NewVolume, Volume};
 pub use xml::Unreadable;
 

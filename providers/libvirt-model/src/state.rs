@@ -69,6 +69,11 @@ pub fn domain_state(state: i32, reason: i32) -> Option<&'static DomainState> {
     of_state().find(|row| row.reason == Some(reason)).or_else(|| of_state().find(|row| row.reason.is_none()))
 }
 
+/// Whether a domain in that state runs: with an address it is Running.
+pub fn runs(state: i32, reason: i32) -> bool {
+    domain_state(state, reason).and_then(|row| row.native.state()) == Some(StateKind::Running)
+}
+
 /// The table as a profile has it.
 pub fn native_states() -> Vec<NativeState> {
     DOMAIN_STATES.iter().map(|row| row.native).collect()

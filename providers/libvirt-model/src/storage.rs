@@ -19,14 +19,12 @@ pub(crate) const STORAGE: &[NativeError] = &[
         .status(49)
         .code("NO_STORAGE_POOL")
         .fields(&[("domain", "18")])
-        .text("Storage pool not found: no storage pool with matching name '{pool}'")
-        .tolerated_by(&[Delete, Leftovers]),
+        .text("Storage pool not found: no storage pool with matching name '{pool}'"),
     NativeError::new("pool-vanished", ON_A_POOL, Class::Permanent, SEEN)
         .status(49)
         .code("NO_STORAGE_POOL")
         .fields(&[("domain", "18")])
-        .text("Storage pool not found: no storage pool with matching uuid '{uuid}' ({pool})")
-        .tolerated_by(&[Delete, Leftovers]),
+        .text("Storage pool not found: no storage pool with matching uuid '{uuid}' ({pool})"),
     // The same number says that a volume is in use: the pool's own state tells, not this.
     NativeError::new(
         "pool-not-active",
