@@ -1,8 +1,9 @@
 //! `xtask conformance`: finds a provider's suite and runs it. Flags, output and exit code are the suite's own.
 
-use crate::flags;
+use crate::flags::{self, Install};
 use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress};
+use crate::setup;
 use crate::workspace::{Kind, Workspace};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -22,9 +23,10 @@ pub(crate) fn command(flags: &flags::Conformance) -> Outcome {
     let workspace = Workspace::read()?;
     let (provider, suite_flags) = split(&flags.provider_and_flags, &providers(&workspace))?;
     if provider == "all" {
-        return all(&workspace, suite_flags);
+        return all(&workspace, flags.install, suite_flags);
     }
     let package = package_with_suite(&workspace, provider)?;
+    setup::require(flags.install, setup::to_compile(&package), &format!("the provider `{provider}`"))?;
     run(&workspace, &package, Beside::Nothing, suite_flags)
 }
 
@@ -93,7 +95,7 @@ fn compile(workspace: &Workspace, package: &str, beside: Beside) -> Outcome<Path
     let mut cargo = workspace.cargo();
     match beside {
         Beside::Nothing => cargo.args(["test", "-p", package, "--test", SUITE]),
-        Beside::Everything => cargo.args(["test", "--workspace", "--test", SUITE]),
+        Beside::Everything => cargo.arg("test").args(workspace.whole()).args(["--test", SUITE]),
     };
     let mut messages = built(&mut cargo, &what)?;
     let manifest = workspace.manifest(package);
@@ -147,7 +149,7 @@ fn of_one(suite_flags: &[String]) -> Option<&'static str> {
     OF_ONE.into_iter().find(given)
 }
 
-fn all(workspace: &Workspace, suite_flags: &[String]) -> Outcome {
+fn all(workspace: &Workspace, install: Install, suite_flags: &[String]) -> Outcome {
     if let Some(flag) = of_one(suite_flags) {
         let known = names(&with_suite(workspace));
         return Err(Stop::cannot(format!(
@@ -157,6 +159,11 @@ fn all(workspace: &Workspace, suite_flags: &[String]) -> Outcome {
     let progress = Progress::new();
     let mut worst = 0;
     for Provider { name: provider, package } in with_suite(workspace) {
+        if !setup::ensure(install, setup::to_compile(&package))?.is_empty() {
+            progress.say(&format!("conformance of {provider} is left out without them"));
+            worst = worse(worst, Stop::left_out("").code);
+            continue;
+        }
         progress.say(&format!("conformance of {provider}"));
         if let Err(stop) = run(workspace, &package, Beside::Everything, suite_flags) {
             if !stop.says.is_empty() {

@@ -18,7 +18,7 @@ const END: &str = "<!-- end generated -->";
 pub(crate) fn command(flags: &flags::Docs) -> Outcome {
     let workspace = Workspace::read()?;
     let mut doc = workspace.cargo();
-    doc.args(["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings");
+    doc.arg("doc").args(workspace.whole()).args(["--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings");
     run::check(&mut doc)?;
     let mut outdated = Vec::new();
     for page in pages(&workspace)? {

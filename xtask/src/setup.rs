@@ -42,6 +42,18 @@ pub(crate) const VIRSH: &[Need] = &[need("virsh", "libvirt-clients")];
 pub(crate) const SEED_READERS: &[Need] =
     &[need("mtype", "mtools"), need("fsck.fat", "dosfstools"), need("blkid", "util-linux")];
 
+/// For linking libvirt's library.
+pub(crate) const LIBVIRT: &[Need] =
+    &[need("/usr/include/libvirt/libvirt.h", "libvirt-dev"), need("pkg-config", "pkg-config")];
+
+/// The members that cannot be compiled without a system package: no default members, so a plain `cargo test` wants none.
+pub(crate) const TO_COMPILE: &[(&str, &[Need])] = &[("provider-kvm", LIBVIRT)];
+
+/// What has to be there for a member to be compiled.
+pub(crate) fn to_compile(member: &str) -> &'static [Need] {
+    TO_COMPILE.iter().find(|(name, _)| *name == member).map_or(&[], |(_, needs)| needs)
+}
+
 /// What a benchmark compares with.
 pub(crate) const GENISOIMAGE: &[Need] = &[need("genisoimage", "genisoimage")];
 
@@ -59,14 +71,12 @@ pub(crate) const NODE: &[Need] = &[
     need("nsenter", "util-linux"),
 ];
 
-/// For a hypervisor and the guest that it runs.
+/// For a hypervisor and the guest that it runs, beside [`LIBVIRT`].
 pub(crate) const KVM: &[Need] = &[
     need("libvirtd", "libvirt-daemon-system"),
     need("virsh", "libvirt-clients"),
     need("/usr/lib/polkit-1/polkitd", "polkitd"),
     need("dbus-daemon", "dbus-daemon"),
-    need("/usr/include/libvirt/libvirt.h", "libvirt-dev"),
-    need("pkg-config", "pkg-config"),
     need("qemu-system-x86_64", "qemu-system-x86"),
     need("qemu-img", "qemu-utils"),
     need("/usr/share/OVMF/OVMF_CODE_4M.fd", "ovmf"),

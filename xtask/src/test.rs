@@ -38,8 +38,11 @@ pub(crate) fn command(flags: &flags::Test) -> Outcome {
         steps.iter().filter(|step| step.impossible.is_none()).flat_map(|step| step.needs.clone()).collect();
     let missing = setup::ensure(flags.install, &needs)?;
     let mut report = Vec::new();
+    for (member, needs) in setup::TO_COMPILE {
+        report.extend(left_out(needs, &missing).map(|why| (*member, Went::LeftOut(why))));
+    }
     for step in &steps {
-        let went = match left_out(step, &missing) {
+        let went = match step.left_out(&missing) {
             Some(why) => Went::LeftOut(why),
             None => run_step(&progress, &workspace, step),
         };
@@ -50,17 +53,18 @@ pub(crate) fn command(flags: &flags::Test) -> Outcome {
     verdict(&report, env::var("CI").is_ok_and(|value| value == "true"))
 }
 
-/// The system packages each step needs, by the step's name.
+/// The system packages that each step and each member needs, by its name.
 pub(crate) fn needs_of_steps() -> Vec<(&'static str, Vec<Need>)> {
     let programs = e2e::suite::PROGRAMS.iter().map(|(target, needs)| (target.name, needs.to_vec()));
-    programs.chain(needs_of_backends()).collect()
+    let compiled = setup::TO_COMPILE.iter().map(|(member, needs)| (*member, needs.to_vec()));
+    compiled.chain(programs).chain(needs_of_backends()).collect()
 }
 
 fn needs_of_backends() -> [(&'static str, Vec<Need>); 3] {
     [
         ("e2e-kube", setup::KUBE.to_vec()),
         ("e2e-kube-node", [setup::KUBE, setup::OLD_KUBE, setup::NODE].concat()),
-        ("e2e-kvm", setup::KVM.to_vec()),
+        ("e2e-kvm", [setup::LIBVIRT, setup::KVM].concat()),
     ]
 }
 
@@ -78,7 +82,8 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
                 (package.clone(), flags.iter().map(|&flag| flag.to_owned()).collect::<Vec<_>>());
             move |workspace: &Workspace| conformance::run(workspace, &package, Beside::Everything, &flags)
         };
-        steps.push(step(&format!("conformance-{name}"), suite(&[])));
+        let needs = setup::to_compile(&package).to_vec();
+        steps.push(Step { needs, ..step(&format!("conformance-{name}"), suite(&[])) });
         if name == "memory" {
             steps.push(step("self-check", suite(&["--self-check"])));
         }
@@ -86,7 +91,10 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
     steps.push(step("new-provider", new_provider::proof::step));
     for (target, needs) in e2e::suite::PROGRAMS {
         let run = |workspace: &Workspace| {
-            run_cargo(workspace, &["test", "--locked", "--workspace", "--test", target.name])
+            run_cargo(
+                workspace,
+                &[&["test", "--locked"], &workspace.whole()[..], &["--test", target.name]].concat(),
+            )
         };
         steps.push(Step { needs: needs.to_vec(), ..step(target.name, run) });
     }
@@ -137,9 +145,11 @@ fn run_cargo(workspace: &Workspace, words: &[&str]) -> Outcome {
 /// Targets that want a real backend are `test = false`, and `--all-targets` passes over those: they are named.
 fn clippy(workspace: &Workspace) -> Outcome {
     let strict = ["--locked", "--", "-D", "warnings"];
-    run_cargo(workspace, &[&["clippy", "--workspace", "--all-targets"], &strict[..]].concat())?;
-    for (_, test) in e2e::suite::existing(workspace) {
-        run_cargo(workspace, &[&["clippy", "--workspace", "--test", test], &strict[..]].concat())?;
+    let whole = [&["clippy"], &workspace.whole()[..]].concat();
+    run_cargo(workspace, &[&whole[..], &["--all-targets"], &strict].concat())?;
+    let compiled = workspace.compiled();
+    for (_, test) in e2e::suite::existing(workspace).filter(|(package, _)| compiled.contains(package)) {
+        run_cargo(workspace, &[&whole[..], &["--test", test], &strict].concat())?;
     }
     Ok(())
 }
@@ -147,15 +157,15 @@ fn clippy(workspace: &Workspace) -> Outcome {
 /// Every test that needs no real backend. The conformance suites are left to their own steps, and documentation's
 /// examples come after: cargo runs them only by themselves where targets are named.
 fn cargo_test(workspace: &Workspace) -> Outcome {
-    let mut words =
-        vec!["test", "--workspace", "--locked", "--no-fail-fast", "--lib", "--bins", "--examples"];
-    for test in workspace.unasked_tests() {
+    let whole = [&["test", "--locked", "--no-fail-fast"], &workspace.whole()[..]].concat();
+    let mut words = [&whole[..], &["--lib", "--bins", "--examples"]].concat();
+    for test in workspace.unasked_tests(&workspace.compiled()) {
         if test != conformance::SUITE {
             words.extend(["--test", test]);
         }
     }
     let targets = run_cargo(workspace, &words);
-    let examples = run_cargo(workspace, &["test", "--workspace", "--locked", "--no-fail-fast", "--doc"]);
+    let examples = run_cargo(workspace, &[&whole[..], &["--doc"]].concat());
     targets.and(examples)
 }
 
@@ -172,12 +182,15 @@ fn asked_for(steps: Vec<Step>, flags: &flags::Test) -> Outcome<Vec<Step>> {
     Ok(steps.into_iter().filter(|step| asked(&step.name)).collect())
 }
 
-fn left_out(step: &Step, missing: &BTreeSet<&str>) -> Option<String> {
-    if let Some(why) = step.impossible {
-        return Some(why.to_owned());
+impl Step {
+    fn left_out(&self, missing: &BTreeSet<&str>) -> Option<String> {
+        self.impossible.map(str::to_owned).or_else(|| left_out(&self.needs, missing))
     }
+}
+
+fn left_out(needs: &[Need], missing: &BTreeSet<&str>) -> Option<String> {
     let packages: BTreeSet<_> =
-        step.needs.iter().map(|need| need.package).filter(|package| missing.contains(package)).collect();
+        needs.iter().map(|need| need.package).filter(|package| missing.contains(package)).collect();
     if packages.is_empty() {
         return None;
     }
@@ -256,9 +269,9 @@ mod tests {
     #[test]
     fn a_step_without_its_packages_says_which() {
         let step = Step { needs: vec![setup::KUBE[0]], ..step("x", |_| Ok(())) };
-        let why = left_out(&step, &BTreeSet::from(["openssl"])).unwrap();
+        let why = step.left_out(&BTreeSet::from(["openssl"])).unwrap();
         assert!(why.contains("openssl"), "{why}");
-        assert_eq!(left_out(&step, &BTreeSet::from(["docker.io"])), None);
+        assert_eq!(step.left_out(&BTreeSet::from(["docker.io"])), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What cargo knows about the workspace: its packages, their targets and what each of them links.
 
 use crate::outcome::{Outcome, Stop};
-use crate::run;
+use crate::{run, setup};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -44,6 +44,21 @@ impl Workspace {
         self.member_ids().filter_map(|id| self.package(id)).map(|package| text(&package["name"])).collect()
     }
 
+    /// Those of them that can be compiled here.
+    pub(crate) fn compiled(&self) -> BTreeSet<&str> {
+        let mut members = self.members();
+        members.retain(|member| setup::missing(setup::to_compile(member)).is_empty());
+        members
+    }
+
+    /// The words that name those to cargo.
+    pub(crate) fn whole(&self) -> Vec<&str> {
+        let compiled = self.compiled();
+        let members = self.members();
+        let without = members.difference(&compiled).flat_map(|member| ["--exclude", member]);
+        std::iter::once("--workspace").chain(without).collect()
+    }
+
     /// The path of the manifest of one of our own packages.
     pub(crate) fn manifest(&self, package: &str) -> Option<&str> {
         self.member(package)?["manifest_path"].as_str()
@@ -64,10 +79,10 @@ impl Workspace {
         self.all_targets(package, kind).map(|target| text(&target["name"]))
     }
 
-    /// The names of all members' test targets that `cargo test` runs unasked.
-    pub(crate) fn unasked_tests(&self) -> BTreeSet<&str> {
-        self.members()
-            .into_iter()
+    /// The names of these members' test targets that `cargo test` runs unasked.
+    pub(crate) fn unasked_tests<'a>(&'a self, members: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+        members
+            .iter()
             .flat_map(|package| self.all_targets(package, Kind::Test))
             .filter(|target| target["test"] == true)
             .map(|target| text(&target["name"]))

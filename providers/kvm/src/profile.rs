@@ -2,10 +2,17 @@
 
 use provider_api::Profile;
 
+use crate::{create::RUNNING, image::REFRESHED};
+
+/// The type's name in the config.
+pub const TYPE: &str = "kvm";
+
 /// What the provider declares about itself.
 ///
 /// A call here is one closure on a thread; libvirt's library gives no hints of changes without an event loop, and none is
 /// run.
 pub fn profile() -> Profile {
-    libvirt_model::base_profile("kvm")
+    let mut profile = libvirt_model::base_profile(TYPE);
+    profile.waits = vec![RUNNING, REFRESHED];
+    profile
 }

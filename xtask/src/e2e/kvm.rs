@@ -50,7 +50,7 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     if let Some(why) = impossible() {
         return Err(Stop::cannot(format!("a hypervisor cannot run here: {why}")));
     }
-    setup::require(flags.install, setup::KVM, "a hypervisor")?;
+    setup::require(flags.install, &[setup::LIBVIRT, setup::KVM].concat(), "a hypervisor")?;
     let image = guest::image(&progress)?;
     progress.say(&format!("the guest image is {}", image.display()));
     let root = match flags.container {

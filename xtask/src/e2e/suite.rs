@@ -87,7 +87,7 @@ impl Wanted<'_> {
         }
         for target in &self.targets {
             let mut command = workspace.cargo();
-            command.args(["test", "--no-run", "--workspace", "--test", target.name]);
+            command.args(["test", "--no-run"]).args(workspace.whole()).args(["--test", target.name]);
             progress.say(&run::line(&command));
             run::check(&mut command)?;
         }
@@ -111,7 +111,11 @@ impl Wanted<'_> {
         let mut failed = Vec::new();
         for target in &self.targets {
             let mut command = workspace.cargo();
-            command.args(["test", "--workspace", "--test", target.name, "--"]).args(target.flags);
+            command
+                .arg("test")
+                .args(workspace.whole())
+                .args(["--test", target.name, "--"])
+                .args(target.flags);
             progress.say(&run::line(&command));
             environment.give(&mut command);
             match run::check(&mut enter(command)) {

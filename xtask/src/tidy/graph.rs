@@ -32,7 +32,7 @@ pub(super) fn complaints(workspace: &Workspace) -> Outcome<Vec<String>> {
 
 /// Tests that want a real backend must not run unasked: a plain `cargo test` has none for them.
 pub(super) fn real_tests_unasked(workspace: &Workspace) -> Vec<String> {
-    let unasked = workspace.unasked_tests();
+    let unasked = workspace.unasked_tests(&workspace.members());
     suite::existing(workspace)
         .filter(|(_, test)| unasked.contains(test))
         .map(|(package, test)| format!("{package}: declare [[test]] name = \"{test}\" with `test = false`"))

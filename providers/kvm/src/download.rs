@@ -1,0 +1,228 @@
+//! Images on their way from their server: how large one is, and its bytes, hashed as they come. The client has no timer,
+//! no retry and no proxy of its own.
+
+use std::{
+    fmt,
+    net::IpAddr,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+
+use libvirt_model::Image;
+use provider_api::{CallId, Error, Seam, current_call, is_internal, reasons};
+use reqwest::{Client, Method, Response, Url, header::LOCATION, redirect, retry};
+use rustls::{ClientConfig, crypto::ring};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use sha2::{Digest, Sha256};
+
+use crate::{
+    backend::{DOWNLOAD, DOWNLOAD_HEAD},
+    client::{Feeder, NobodyTakes},
+    error::{ClientError, ImageError, Refused},
+};
+
+/// How often a server may send on elsewhere.
+const HOPS: usize = 5;
+
+/// The way to image servers. It dials nothing until it is used (`runtime.constructor-does-not-dial`).
+pub(crate) struct Images {
+    /// Where a test serves all images.
+    socket: Option<PathBuf>,
+    /// Whether a test's ledger wants the call's id on the wire.
+    tracked: bool,
+    client: OnceLock<Client>,
+}
+
+/// An image whose first byte has come.
+pub(crate) struct Coming {
+    response: Response,
+    hash: Sha256,
+    /// How many bytes there will be, where the server says so.
+    pub(crate) length: Option<u64>,
+    came: u64,
+}
+
+impl Images {
+    pub(crate) fn new(socket: Option<PathBuf>, tracked: bool) -> Self {
+        Self { socket, tracked, client: OnceLock::new() }
+    }
+
+    /// How many bytes an image has, where its server says so beforehand. Only what no download could mend is an error.
+    pub(crate) async fn length(&self, seam: &Seam, image: &Image) -> Result<Option<u64>, Refused> {
+        let asking = async {
+            match self.ask(Method::HEAD, image).await {
+                Ok(response) => Ok(length_of(&response)),
+                // Many servers do not answer so, or not to everybody, and give the image all the same.
+                Err(ImageError::Status(status)) if !matches!(status, 404 | 410 | 429 | 500..) => Ok(None),
+                Err(error) => Err(ClientError::Image(error)),
+            }
+        };
+        let asked = seam.call(DOWNLOAD_HEAD, &host_of(image), asking).await;
+        asked.map_err(|error| Refused::of(&error, DOWNLOAD_HEAD, &doing("asking for the size of", image)))
+    }
+
+    /// Asks for an image.
+    pub(crate) async fn fetch(&self, seam: &Seam, image: &Image) -> Result<Coming, Refused> {
+        let asking = async { self.ask(Method::GET, image).await.map_err(ClientError::Image) };
+        let asked = seam.call(DOWNLOAD, &host_of(image), asking).await;
+        let response = asked.map_err(|error| Refused::of(&error, DOWNLOAD, &doing("downloading", image)))?;
+        let length = length_of(&response);
+        Ok(Coming { response, hash: Sha256::new(), length, came: 0 })
+    }
+
+    /// One request, and those that its answer leads to. Where a server sends on to is its admin's word, not ours: only an
+    /// image of the catalogue may go there, and never to where an encrypted way ends.
+    async fn ask(&self, method: Method, image: &Image) -> Result<Response, ImageError> {
+        let client = self.client().map_err(|error| ImageError::Undelivered(error.message().to_owned()))?;
+        let mut url = Url::parse(&image.url).map_err(|error| ImageError::Forbidden(error.to_string()))?;
+        for _ in 0..=HOPS {
+            let mut request = client.request(method.clone(), url.clone());
+            if let Some(CallId(call)) = current_call().filter(|_| self.tracked) {
+                request = request.header(CallId::HEADER, call);
+            }
+            let response = request.send().await.map_err(|error| ImageError::Undelivered(said(error)))?;
+            let status = response.status();
+            if status.is_success() {
+                return Ok(response);
+            }
+            let next = response.headers().get(LOCATION).filter(|_| status.is_redirection());
+            let Some(next) = next.and_then(|next| next.to_str().ok()) else {
+                return Err(ImageError::Status(status.as_u16()));
+            };
+            url = leads_on(&url, next)?;
+        }
+        Err(ImageError::Forbidden(format!("the image server sends on more than {HOPS} times")))
+    }
+
+    fn client(&self) -> Result<&Client, Error> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let unusable = |why: String| Error::transient(why).coded(reasons::CERTIFICATE_INVALID);
+        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| unusable(error.to_string()))?
+            .with_platform_verifier()
+            .map_err(|error| unusable(format!("the platform has no roots: {error}")))?
+            .with_no_client_auth();
+        let builder = Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .pool_idle_timeout(None)
+            .user_agent(concat!("proxy-operator/", env!("CARGO_PKG_VERSION")))
+            .tls_backend_preconfigured(tls);
+        let builder = match &self.socket {
+            Some(socket) => builder.unix_socket(socket.as_path()),
+            None => builder,
+        };
+        let made =
+            builder.build().map_err(|error| unusable(format!("no HTTP client can be made: {error}")))?;
+        Ok(self.client.get_or_init(|| made))
+    }
+}
+
+impl Coming {
+    /// Hands the bytes over as they come, and at the end whether they are those that were promised. Nobody holds more of
+    /// them than a few pieces.
+    pub(crate) async fn into(mut self, mut feeder: Feeder, image: &Image) -> Result<(), Error> {
+        loop {
+            let chunk = self.response.chunk().await;
+            let chunk = chunk.map_err(|error| failed(ImageError::CutOff(said(error)), image))?;
+            let Some(chunk) = chunk else { break };
+            self.came += chunk.len() as u64;
+            self.hash.update(&chunk);
+            feeder.put(chunk).await.map_err(nobody)?;
+        }
+        // The client counts too; this holds where it was not told beforehand.
+        if self.length.is_some_and(|length| length != self.came) {
+            let text = format!("{} bytes came of {}", self.came, self.length.unwrap_or_default());
+            return Err(failed(ImageError::CutOff(text), image));
+        }
+        let seen = hex(&self.hash.finalize());
+        if let Some(due) = image.sha256.clone().filter(|due| *due != seen) {
+            return Err(failed(ImageError::Mismatch { due, seen }, image));
+        }
+        feeder.end().await.map_err(nobody)
+    }
+}
+
+/// Where an answer sends on to.
+fn leads_on(from: &Url, to: &str) -> Result<Url, ImageError> {
+    let refused = |why: &str| ImageError::Forbidden(format!("the image server sends on to {why}"));
+    let url = from.join(to).map_err(|_| refused("what is no URL"))?;
+    if !matches!((from.scheme(), url.scheme()), ("http", "http" | "https") | ("https", "https")) {
+        return Err(refused("where the way is not encrypted"));
+    }
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_matches(['[', ']']).parse::<IpAddr>().ok();
+    let inside = address.is_some_and(is_internal) || host == "localhost" || host.ends_with(".localhost");
+    if inside && url.host_str() != from.host_str() {
+        return Err(refused("an internal address"));
+    }
+    Ok(url)
+}
+
+/// The transfer took no more; why, the transfer itself says.
+fn nobody(_: NobodyTakes) -> Error {
+    Error::transient("the upload ended before the image did").coded("UploadEnded")
+}
+
+fn failed(error: ImageError, image: &Image) -> Error {
+    Refused::of(&ClientError::Image(error).into(), DOWNLOAD, &doing("downloading", image)).error
+}
+
+fn doing(what: &str, image: &Image) -> String {
+    format!("{what} the image from {}", host_of(image))
+}
+
+/// The server, for log lines: a URL may have a token in it.
+fn host_of(image: &Image) -> String {
+    Url::parse(&image.url).ok().and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn length_of(response: &Response) -> Option<u64> {
+    let header = response.headers().get(reqwest::header::CONTENT_LENGTH)?;
+    header.to_str().ok()?.parse().ok()
+}
+
+/// An error of the client's with its causes, and without its URL.
+fn said(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let causes = std::iter::successors(Some(&error as &dyn std::error::Error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    data_encoding::HEXLOWER.encode(bytes)
+}
+
+impl fmt::Debug for Images {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Images").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_sends_on_only_to_where_the_admin_could_have_meant() {
+        let leads =
+            |from: &str, to: &str| leads_on(&Url::parse(from).unwrap(), to).map(|url| url.to_string());
+        let from = "https://img.example/a";
+        assert_eq!(leads(from, "https://mirror.example/b").unwrap(), "https://mirror.example/b");
+        assert_eq!(leads(from, "/b").unwrap(), "https://img.example/b");
+        for to in [
+            "http://img.example/b",
+            "https://169.254.169.254/b",
+            "https://[::1]/b",
+            "https://localhost/",
+            "ftp://x/",
+        ] {
+            assert!(leads(from, to).is_err(), "{to}");
+        }
+        assert!(leads("http://10.0.0.7/a", "/b").is_ok(), "the admin has named that address");
+    }
+}

@@ -1,0 +1,13 @@
+//! The provider's own cases, over fake daemons on real sockets and in real time: what public bug reports tell, and what the
+//! kit cannot know. Each file has one subject.
+#![allow(clippy::unwrap_used)]
+
+mod bench;
+mod bugs;
+mod config;
+mod daemon;
+mod hosts;
+mod images;
+mod pulls;
+mod secure_shell;
+mod whole;
