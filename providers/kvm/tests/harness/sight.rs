@@ -6,7 +6,7 @@ use std::{
     io::{Cursor, Read as _},
 };
 
-use fixture_libvirt::{DomainView, Element, Node, Sight, VolumeView};
+use fixture_libvirt::{DomainView, Element, Sight, VolumeView};
 use libvirt_model::DOMAIN_STATES;
 use providertest::harness::{Delivered, ThingKind};
 
@@ -47,16 +47,7 @@ impl Sight for OfKvm {
 
 /// The element of ours among a domain's metadata.
 fn ours(domain: &Element) -> Option<&Element> {
-    let metadata = elements(domain).find(|element| element.name == "metadata")?;
-    let is_ours = |element: &&Element| element.attributes.iter().any(|(_, value)| value == NAMESPACE);
-    elements(metadata).find(is_ours)
-}
-
-fn elements(element: &Element) -> impl Iterator<Item = &Element> {
-    element.children.iter().filter_map(|node| match node {
-        Node::Element(inner) => Some(inner),
-        Node::Text(_) => None,
-    })
+    domain.at(&["metadata"])?.elements().find(|element| element.own_namespace() == Some(NAMESPACE))
 }
 
 /// The user data of a seed, if a volume is one.
