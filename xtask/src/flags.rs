@@ -137,7 +137,7 @@ pub(crate) struct Kvm {
     /// Build or find the guest image, say where it is, and end
     #[arg(long)]
     pub(crate) build_only: bool,
-    /// In a Docker container instead: of the engine that answers, or of one that is started for it
+    /// In a Docker container, of the engine that answers or of one that is started for it; whole lives of guests only
     #[arg(long)]
     pub(crate) container: bool,
     /// Run this instead of the tests, inside, with the same environment

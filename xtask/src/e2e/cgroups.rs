@@ -1,4 +1,5 @@
-//! A cgroup of our own in every hierarchy of cgroup v1, so that what containers leave can be found and removed.
+//! A cgroup of our own, so that what containers leave can be found and removed: in every hierarchy of cgroup v1, or in
+//! the one of v2.
 
 use super::reaper::Reaper;
 use crate::cache::cannot_write;
@@ -9,6 +10,10 @@ use std::path::Path;
 /// Makes one called `name`; the reaper removes it.
 pub(super) fn make(reaper: &mut Reaper, name: &str) -> Outcome {
     let root = Path::new("/sys/fs/cgroup");
+    if root.join("cgroup.controllers").exists() {
+        // Whoever puts a process in it makes it.
+        return reaper.cgroup(&root.join(name));
+    }
     let entries = fs::read_dir(root)
         .map_err(|error| Stop::cannot(format!("cannot read {}: {error}", root.display())))?;
     for hierarchy in entries.filter_map(Result::ok).map(|entry| entry.path()) {

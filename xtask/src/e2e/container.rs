@@ -24,7 +24,7 @@ const IMAGE: &str = "localhost/egress-kvm:1";
 const BUILD_NEEDS_MIB: u64 = 1_500;
 
 const PACKAGES: &str = "libvirt-daemon-system,libvirt-daemon-driver-qemu,libvirt-clients,qemu-system-x86,qemu-utils,ovmf,\
-                        seabios,dnsmasq-base,iptables,iproute2,openssh-server,openssh-client";
+                        seabios,dnsmasq-base,iptables,iproute2,openssh-server,openssh-client,ca-certificates";
 
 /// A running container, and the engine where it is ours. The reaper ends both.
 pub(super) struct Container {

@@ -63,10 +63,12 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     if flags.build_only {
         return Ok(());
     }
-    let has_suite = flags.instead.is_empty() && has_suite(&workspace);
-    let tests = match has_suite && !suite::exist(&workspace, suite::KVM) {
+    // In a container, too, guests live; all else is the same there.
+    let targets = if flags.container { suite::KVM_CONTAINER } else { suite::KVM };
+    let has_suite = flags.instead.is_empty() && !flags.container && has_suite(&workspace);
+    let tests = match has_suite && !suite::exist(&workspace, targets) {
         true => None,
-        false => Some(suite::wanted(&workspace, suite::KVM, &flags.instead)?),
+        false => Some(suite::wanted(&workspace, targets, &flags.instead)?),
     };
     if let Some(tests) = &tests {
         tests.build(&workspace, &progress)?;

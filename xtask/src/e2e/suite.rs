@@ -36,6 +36,10 @@ pub(super) const KVM: &[Target] = &[
     Target { package: "provider-kvm", name: "kvm-life", flags: &[] },
 ];
 
+/// On a hypervisor in a container.
+pub(super) const KVM_CONTAINER: &[Target] =
+    &[Target { package: "provider-kvm", name: "kvm-life", flags: &[] }];
+
 /// Beside programs of a system package, with no cluster: each is a step of `cargo xtask test` by the target's name.
 pub(crate) const PROGRAMS: &[(Target, &[Need])] = &[
     (Target { package: "provider-kubernetes", name: "squid", flags: &[] }, setup::SQUID),

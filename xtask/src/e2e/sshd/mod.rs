@@ -106,3 +106,19 @@ fn add_user(inside: &Inside, folder: &Path) -> Outcome {
         .map_err(|error| crate::cache::cannot_write(&own, &error))?;
     inside.run("mount", &["--bind", &own.display().to_string(), "/etc/passwd"])
 }
+
+#[cfg(test)]
+mod tests {
+    /// Only the path of the keys differs.
+    #[test]
+    fn the_docs_advise_what_is_tested() {
+        let block = |text: &str| {
+            let lines = text.lines().skip_while(|line| !line.starts_with("Match User"));
+            let lines = lines.take_while(|line| line.starts_with("Match") || line.starts_with(' '));
+            lines.filter(|line| !line.contains("AuthorizedKeysFile")).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let tested = block(include_str!("sshd_config"));
+        assert_eq!(tested.len(), 8);
+        assert_eq!(block(include_str!("../../../../docs/kvm.md")), tested);
+    }
+}
