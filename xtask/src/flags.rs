@@ -17,8 +17,8 @@ const EXIT_CODES: &str = "Exit codes: 0 all well; 1 a check failed; 2 it could n
 
 const KVM_HELP: &str = "\
 It runs the tests of the libvirt fixture and of the kvm provider that want a real libvirtd, and the provider's conformance
-suite. Tests learn where the host is from variables that begin with KVM_TEST_; `-- env` shows them. Set by hand they make
-the same tests run on a host of your own, without this command; docs/testing.md lists them.";
+suite where that has a harness for one. Tests learn where the host is from variables that begin with KVM_TEST_; `-- env` shows
+them. Set by hand they make the same tests run on a host of your own, without this command: see docs/kvm.md.";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

@@ -97,7 +97,7 @@ pub(crate) const KVM: &[Need] = &[
 ];
 
 /// For the same in a container, beside [`KVM`].
-pub(crate) const DOCKER: &[Need] = &[need("docker", "docker.io")];
+pub(crate) const DOCKER: &[Need] = &[need("docker", "docker.io"), need("dockerd", "docker.io")];
 
 pub(crate) fn command(flags: &flags::Setup) -> Outcome {
     let needs = all();

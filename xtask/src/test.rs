@@ -60,11 +60,12 @@ pub(crate) fn needs_of_steps() -> Vec<(&'static str, Vec<Need>)> {
     compiled.chain(programs).chain(needs_of_backends()).collect()
 }
 
-fn needs_of_backends() -> [(&'static str, Vec<Need>); 3] {
+fn needs_of_backends() -> [(&'static str, Vec<Need>); 4] {
     [
         ("e2e-kube", setup::KUBE.to_vec()),
         ("e2e-kube-node", [setup::KUBE, setup::OLD_KUBE, setup::NODE].concat()),
         ("e2e-kvm", [setup::LIBVIRT, setup::KVM].concat()),
+        ("e2e-kvm-container", [setup::LIBVIRT, setup::KVM, setup::DOCKER].concat()),
     ]
 }
 
@@ -98,7 +99,8 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
         };
         steps.push(Step { needs: needs.to_vec(), ..step(target.name, run) });
     }
-    let [(kube, kube_needs), (node, node_needs), (kvm, kvm_needs)] = needs_of_backends();
+    let [(kube, kube_needs), (node, node_needs), (kvm, kvm_needs), (docker, docker_needs)] =
+        needs_of_backends();
     // The packages were asked for at the start, once for all steps.
     let install = flags::Install { no_install: true };
     if e2e::kube::has_tests(workspace) {
@@ -114,15 +116,13 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
         steps.push(Step { needs: node_needs, impossible: e2e::node::impossible(), ..step(node, run) });
     }
     if e2e::kvm::has_tests(workspace) {
-        let run = move |_: &Workspace| {
-            e2e::kvm::command(&flags::Kvm {
-                install,
-                build_only: false,
-                container: false,
-                instead: Vec::new(),
-            })
-        };
-        steps.push(Step { needs: kvm_needs, impossible: e2e::kvm::impossible(), ..step(kvm, run) });
+        for (name, needs, container) in [(kvm, kvm_needs, false), (docker, docker_needs, true)] {
+            let run = move |_: &Workspace| {
+                let instead = Vec::new();
+                e2e::kvm::command(&flags::Kvm { install, build_only: false, container, instead })
+            };
+            steps.push(Step { needs, impossible: e2e::kvm::impossible(), ..step(name, run) });
+        }
     }
     steps
 }

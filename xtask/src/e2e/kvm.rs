@@ -26,11 +26,13 @@ const JOBS: &str = "8";
 
 /// True if the workspace has tests for a hypervisor.
 pub(crate) fn has_tests(workspace: &Workspace) -> bool {
-    suite::exist(workspace, suite::KVM) || has_suite(workspace)
+    suite::exist(workspace, suite::KVM)
 }
 
+/// Where a suite has a harness for a real backend it is called so in every provider.
 fn has_suite(workspace: &Workspace) -> bool {
     workspace.has("provider-kvm", Kind::Test, conformance::SUITE)
+        && workspace.root.join("providers/kvm/tests/harness/real.rs").is_file()
 }
 
 /// Why this machine cannot run a hypervisor, if it cannot.
@@ -65,14 +67,9 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     }
     // In a container, too, guests live; all else is the same there.
     let targets = if flags.container { suite::KVM_CONTAINER } else { suite::KVM };
+    let tests = suite::wanted(&workspace, targets, &flags.instead)?;
+    tests.build(&workspace, &progress)?;
     let has_suite = flags.instead.is_empty() && !flags.container && has_suite(&workspace);
-    let tests = match has_suite && !suite::exist(&workspace, targets) {
-        true => None,
-        false => Some(suite::wanted(&workspace, targets, &flags.instead)?),
-    };
-    if let Some(tests) = &tests {
-        tests.build(&workspace, &progress)?;
-    }
     let suite = match has_suite {
         true => Some(conformance::build(&workspace, "provider-kvm", Beside::Everything)?),
         false => None,
@@ -83,14 +80,12 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
         libvirtd::version(&host.inside)?,
         sshd::ADDRESS
     ));
-    let mut outcome = Ok(());
-    if let Some(tests) = &tests {
-        let enter = |command| host.inside.enter(&command);
-        outcome = tests.run(&workspace, &progress, &host.environment(&image), enter);
-    }
-    if let Some(suite) = suite {
-        outcome = kube::both(outcome, host.conformance(&suite, &progress));
-    }
+    let enter = |command| host.inside.enter(&command);
+    let outcome = tests.run(&workspace, &progress, &host.environment(&image), enter);
+    let outcome = match suite {
+        Some(suite) => kube::both(outcome, host.conformance(&suite, &progress)),
+        None => outcome,
+    };
     let outcome = if flags.instead.is_empty() { outcome.and_then(|()| host.is_clean()) } else { outcome };
     host.end(outcome)
 }
