@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Bench(Bench),
     /// Build the documentation without warnings and regenerate the generated pages
     Docs(Docs),
+    /// Hold the public API of the SDK and the kit to what is written down of it
+    Semver(Semver),
     /// Check what a machine can check about the tree itself
     Tidy,
 }
@@ -161,4 +163,14 @@ pub(crate) struct Docs {
     /// Write nothing: compare the generated pages and fail where one is out of date
     #[arg(long)]
     pub(crate) check: bool,
+}
+
+#[derive(Args)]
+pub(crate) struct Semver {
+    /// Write the lists of what is not released yet anew
+    #[arg(long, conflicts_with = "release")]
+    pub(crate) write: bool,
+    /// Write the lists of a release: from then on the versions have to grow with every change
+    #[arg(long)]
+    pub(crate) release: bool,
 }

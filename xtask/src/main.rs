@@ -10,6 +10,7 @@ mod flags;
 mod new_provider;
 mod outcome;
 mod run;
+mod semver;
 mod setup;
 mod test;
 mod tidy;
@@ -44,6 +45,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::E2e(E2e::Reap) => e2e::reaper::command(),
         Command::Bench(flags) => bench::command(&flags),
         Command::Docs(flags) => docs::command(&flags),
+        Command::Semver(flags) => semver::command(&flags),
         Command::Tidy => tidy::command(),
     }
 }

@@ -65,7 +65,7 @@ const MANIFEST: &str = include_str!("../../Cargo.toml");
 const RUSTFMT: &str = include_str!("../../rustfmt.toml");
 const CLIPPY: &str = include_str!("../../clippy.toml");
 /// Our own crates that a provider depends on.
-const KIT: [&str; 2] = ["provider-api", "providertest"];
+pub(crate) const KIT: [&str; 2] = ["provider-api", "providertest"];
 
 pub(crate) fn command(flags: &flags::NewProvider) -> Outcome {
     let spelling = Spelling::of(&flags.name)?;

@@ -5,7 +5,7 @@ use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress, elapsed};
 use crate::setup::{self, Need};
 use crate::workspace::Workspace;
-use crate::{docs, e2e, flags, new_provider, tidy};
+use crate::{docs, e2e, flags, new_provider, semver, tidy};
 use std::collections::BTreeSet;
 use std::env;
 use std::time::{Duration, Instant};
@@ -75,6 +75,7 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
         cargo("fmt", &["fmt", "--all", "--check"]),
         step("clippy", clippy),
         step("docs", |_| docs::command(&flags::Docs { check: true })),
+        step("semver", |_| semver::command(&flags::Semver { write: false, release: false })),
         step("cargo-test", cargo_test),
     ];
     for conformance::Provider { name, package } in conformance::with_suite(workspace) {
