@@ -70,13 +70,42 @@ pub(crate) struct Conformance {
 #[derive(Args)]
 pub(crate) struct NewProvider {
     /// Its name: lower-case letters, digits and dashes, such as `tiny-cloud`
-    pub(crate) name: String,
+    #[arg(required_unless_present = "diff")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
     /// Make a workspace of its own in this folder, which must not exist, instead of a crate of this workspace
     #[arg(long, value_name = "FOLDER")]
     pub(crate) at: Option<PathBuf>,
     /// Let that workspace depend on the published SDK and kit of this version instead of on this checkout
     #[arg(long, value_name = "VERSION", requires = "at")]
     pub(crate) kit_version: Option<String>,
+    /// Make nothing: count the lines that a crate which was made so has beyond what its README says it was made by
+    #[arg(long, value_name = "FOLDER", exclusive = true)]
+    pub(crate) diff: Option<PathBuf>,
+}
+
+/// What the backend is like.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(next_help_heading = "What the backend is like")]
+pub(crate) struct Shape {
+    /// What it calls a part that can fail on its own, and that instances are made in; WORD/PLURAL where the plural is not
+    /// the usual one [default: zone]
+    #[arg(long, value_name = "WORD")]
+    pub(crate) target: Option<String>,
+    /// What it calls an instance [default: machine]
+    #[arg(long, value_name = "WORD")]
+    pub(crate) instance: Option<String>,
+    /// What it calls the parts that are made before an instance and removed after it, each by a call of its own; none by
+    /// default
+    #[arg(long, value_name = "WORD")]
+    pub(crate) parts: Option<String>,
+    /// Each target has an API of its own, at an endpoint of its own
+    #[arg(long)]
+    pub(crate) endpoint_per_target: bool,
+    /// It makes instances in tasks, which may fail after the call was accepted
+    #[arg(long)]
+    pub(crate) tasks: bool,
 }
 
 #[derive(Args)]

@@ -8,7 +8,7 @@
 //! The items come from rustdoc's JSON, by the library behind `cargo public-api`.
 
 use crate::cache::cannot_write;
-use crate::new_provider::KIT;
+use crate::new_provider::standalone::KIT;
 use crate::outcome::{Outcome, Stop};
 use crate::workspace::Workspace;
 use crate::{flags, run};

@@ -1,66 +1,62 @@
-//! The check: asks every host about itself, all at once, and answers by the deadline whatever they do.
+//! The check: asks every target about itself, all at once, and answers by the deadline whatever they do.
 
 use async_trait::async_trait;
 use futures::future::join_all;
 use provider_api::{Checker, Deadline, Reason, TargetStatus, reasons};
 
 use crate::{
-    config::Host,
+    config::Target,
     error::{Meaning, Refused},
     provider::Cellar,
     view::About,
 };
 
 /// The rights that the operations need, as the backend names them.
-const RIGHTS: [&str; 3] = ["boxes:read", "boxes:write", "disks:write"];
+const RIGHTS: &[&str] = &["boxes:read", "boxes:write", "disks:write"];
 
 #[async_trait]
 impl Checker for Cellar {
     async fn check(&self, by: Deadline) -> Vec<TargetStatus> {
-        join_all(self.config.hosts.iter().map(|host| self.check_host(host, by))).await
+        join_all(self.config.targets.iter().map(|target| self.check_target(target, by))).await
     }
 }
 
 impl Cellar {
-    async fn check_host(&self, host: &Host, by: Deadline) -> TargetStatus {
+    async fn check_target(&self, target: &Target, by: Deadline) -> TargetStatus {
         let clock = self.seam.clock();
         let began = clock.monotonic();
         let budget = by.remaining(clock).min(self.budgets.call);
         let answer = if budget.is_zero() {
             Err(Reason::new(reasons::TIMEOUT, "there was no time to ask"))
         } else {
-            self.backend.about(&host.name, budget).await.map_err(|refused| reason(&refused))
+            self.backend.about(&target.name, budget).await.map_err(|refused| reason(&refused))
         };
         let verdict = match &answer {
             Ok(about) => judged(about),
             Err(reason) => reason.clone(),
         };
         let ready = verdict.code == reasons::REACHABLE;
-        let mut status = TargetStatus::new(&host.name, self.backend.address(&host.name), ready, verdict);
+        let mut status = TargetStatus::new(&target.name, self.backend.address(&target.name), ready, verdict);
         status.latency = clock.monotonic().saturating_sub(began);
         if let Ok(about) = answer {
-            for (detail, value) in
-                [("revision", about.revision), ("boxes", about.boxes), ("poolFree", about.pool_free)]
-            {
-                status.details.insert(detail.to_owned(), value.to_string());
-            }
+            status.details.extend(about.details());
         }
         status
     }
 }
 
-/// Whether a host that answers lets us do our work (`check.missing-right-named`).
+/// Whether a target that answers lets us do our work (`check.missing-right-named`).
 fn judged(about: &About) -> Reason {
     let missing: Vec<_> =
-        RIGHTS.into_iter().filter(|right| !about.scopes.iter().any(|has| has == right)).collect();
+        RIGHTS.iter().copied().filter(|right| !about.rights.iter().any(|has| has == right)).collect();
     if missing.is_empty() {
-        return Reason::new(reasons::REACHABLE, format!("revision {}", about.revision));
+        return Reason::new(reasons::REACHABLE, format!("version {}", about.version));
     }
-    let text = format!("the token lacks {}; grant it on the host", missing.join(", "));
+    let text = format!("the token lacks {}; grant it at the backend", missing.join(", "));
     Reason::new(reasons::FORBIDDEN, text)
 }
 
-/// The reason of a host that could not be asked (`check.reasons-table`).
+/// The reason of a target that could not be asked (`check.reasons-table`).
 fn reason(refused: &Refused) -> Reason {
     let code = match refused.meaning {
         Meaning::Overlong => reasons::TIMEOUT,

@@ -1,11 +1,14 @@
 //! The entry's own block, `cellar:`. What all entries share is read elsewhere.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use provider_api::{CredentialFile, config::Fields, usable_segment};
 use reqwest::Url;
 
-/// Where a daemon is.
+/// Where the API is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     /// At a URL.
@@ -16,10 +19,10 @@ pub enum Endpoint {
 
 /// A part of the backend that can fail on its own, and that instances can be made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct Target {
     /// `name`.
     pub name: String,
-    /// `endpoint`: where its daemon is.
+    /// `endpoint`: where its API is.
     pub endpoint: Endpoint,
     /// `decommissioned`: nothing new is made there, all else goes on (`delete.decommissioned-target`).
     pub decommissioned: bool,
@@ -34,7 +37,7 @@ pub struct Config {
     /// `credentialsFile`: the token, read whenever it is used.
     pub credentials: CredentialFile,
     /// `hosts`, in the order of the file; a request that names none gets the first.
-    pub hosts: Vec<Host>,
+    pub targets: Vec<Target>,
     /// `images`: the catalogue, from names to base disks.
     pub images: BTreeMap<String, String>,
     /// `machineTypes`: sizes by name, each a number of cpus; a request that names none gets the first.
@@ -46,36 +49,42 @@ impl Config {
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let ca = fields.optional::<PathBuf>("caFile").map(CredentialFile::new);
         let credentials = fields.required::<PathBuf>("credentialsFile").map(CredentialFile::new);
-        let hosts: Vec<_> = fields.each("hosts").into_iter().map(|mut host| Host::read(&mut host)).collect();
-        if hosts.is_empty() {
+        let targets: Vec<_> =
+            fields.each("hosts").into_iter().map(|mut target| Target::read(&mut target)).collect();
+        if targets.is_empty() {
             fields.problem("hosts", "has no host; at least one is needed");
         }
-        let hosts: Option<Vec<_>> = hosts.into_iter().collect();
-        let hosts = hosts.filter(|hosts| are_distinct(hosts, fields));
+        let targets: Option<Vec<_>> = targets.into_iter().collect();
+        let targets = targets.filter(|targets| are_distinct(targets, fields));
         let images = fields.required::<BTreeMap<String, String>>("images");
         if images.as_ref().is_some_and(BTreeMap::is_empty) {
             fields.problem("images", "has no image; at least one is needed");
         }
-        let machine_types = fields.required::<Vec<(String, u32)>>("machineTypes");
+        let machine_types = fields.required::<Vec<_>>("machineTypes");
         if machine_types.as_ref().is_some_and(Vec::is_empty) {
             fields.problem("machineTypes", "has no machine type; at least one is needed");
         }
         Some(Self {
             ca,
             credentials: credentials?,
-            hosts: hosts?,
+            targets: targets?,
             images: images?,
             machine_types: machine_types?,
         })
     }
 
-    /// The host of that name.
-    pub(crate) fn host(&self, name: &str) -> Option<&Host> {
-        self.hosts.iter().find(|host| host.name == name)
+    /// The target of that name.
+    pub(crate) fn target(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.name == name)
     }
 }
 
 impl Endpoint {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let text = fields.required::<String>("endpoint")?;
+        Self::parse(&text).map_err(|why| fields.problem("endpoint", why)).ok()
+    }
+
     /// Reads an endpoint. The token goes there with every request, so it goes there encrypted or stays on this machine.
     fn parse(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
@@ -110,14 +119,12 @@ impl std::fmt::Display for Endpoint {
     }
 }
 
-impl Host {
+impl Target {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required::<String>("name");
-        let endpoint = fields.required::<String>("endpoint");
-        let endpoint = endpoint
-            .and_then(|text| Endpoint::parse(&text).map_err(|why| fields.problem("endpoint", why)).ok());
+        let endpoint = Endpoint::read(fields);
         let decommissioned = fields.or("decommissioned", false);
-        // Names of hosts end up in ids and in paths.
+        // The names end up in ids and in paths.
         let name = name.filter(|name| {
             let usable = usable_segment(name) && !matches!(name.as_str(), "." | "..");
             if !usable {
@@ -129,10 +136,11 @@ impl Host {
     }
 }
 
-fn are_distinct(hosts: &[Host], fields: &Fields<'_>) -> bool {
-    let twice = hosts.iter().enumerate().find(|(at, host)| hosts[..*at].iter().any(|z| z.name == host.name));
-    if let Some((_, host)) = twice {
-        fields.problem("hosts", format!("two hosts are called {}", host.name));
+fn are_distinct(targets: &[Target], fields: &Fields<'_>) -> bool {
+    let mut names = BTreeSet::new();
+    let twice = targets.iter().find(|target| !names.insert(&target.name));
+    if let Some(target) = twice {
+        fields.problem("hosts", format!("two hosts are called {}", target.name));
     }
     twice.is_none()
 }
@@ -167,13 +175,13 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_said_at_once() {
-        let yaml = "providers: [{name: a, type: cellar, cellar: {images: {}, machineTypes: {}, \
-                    colour: red, hosts: [{name: a/b, endpoint: 'http://api.example'}]}}]";
+        let yaml = "providers: [{name: a, type: cellar, cellar: {images: {}, machineTypes: {}, colour: red, \
+                    hosts: [{name: a/b, endpoint: 'http://api.example'}]}}]";
         let report = load(yaml).unwrap_err().to_string();
-        for key in
+        for wrong in
             ["hosts[0].endpoint", "credentialsFile", "hosts[0].name", "images", "machineTypes", "colour"]
         {
-            assert!(report.contains(&format!("cellar.{key}: ")), "{key} in {report}");
+            assert!(report.contains(&format!("cellar.{wrong}: ")), "{wrong} in {report}");
         }
     }
 

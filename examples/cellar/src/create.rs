@@ -4,14 +4,13 @@
 use provider_api::{CreateRequest, Error, FailureClass, LeftBehind, Ownership, ProviderId, StateKind};
 
 use crate::{
-    backend::Backend,
-    disks::{self, SEED, SYSTEM},
-    error::{Meaning, Refused, tolerate},
+    error::{Meaning, Refused},
     mark,
+    parts::{self, PARTS},
     placement::Placed,
     provider::Cellar,
     state,
-    view::NewMachine,
+    view::{Machine, NewMachine, NewPart},
 };
 
 impl Cellar {
@@ -21,65 +20,56 @@ impl Cellar {
         request: &CreateRequest,
         placed: &Placed,
     ) -> Result<ProviderId, Error> {
-        if let Some(id) = self.adopt(placed).await? {
-            return Ok(id);
+        if let Some(machine) = self.find(&placed.id).await? {
+            return self.adopt(placed, &machine).await;
         }
-        let backend = self.backend.hiding(request.scrubber());
-        let Err(refused) = self.make(&backend, request, placed).await else { return Ok(placed.id.to_id()) };
+        let Err(refused) = self.make(request, placed).await else { return Ok(placed.id.to_id()) };
         match refused.meaning {
             // One came in between: look again, once.
-            Meaning::Exists => self.adopt(placed).await?.ok_or(refused.error),
+            Meaning::Exists => match self.find(&placed.id).await? {
+                Some(machine) => self.adopt(placed, &machine).await,
+                None => Err(refused.error),
+            },
             _ if refused.error.class() == FailureClass::Transient => Err(refused.error),
-            _ => Err(self.tidied(placed, refused.error).await),
+            _ => Err(self.tidied(&placed.id, refused.error).await),
         }
     }
 
-    /// The disks first, since a box needs them. Each is made over what an earlier create has left unused.
-    async fn make(&self, backend: &Backend, request: &CreateRequest, placed: &Placed) -> Result<(), Refused> {
-        let host = &placed.id.host;
-        let disk = |part| disks::name(&request.name, &self.identity.installation, part);
-        let (system, seed) = (disk(SYSTEM), disk(SEED));
-        backend.disk_put(host, &system, &placed.image).await?;
-        backend.seed_put(host, &seed, &request.cloud_init).await?;
-        let labels = mark::labels(&self.identity, &request.uid); // create.marks-from-first-moment
-        let new = NewMachine { labels, cpus: placed.cpus, disks: [&system, &seed] };
-        backend.machine_put(host, request.name.as_str(), &new).await
+    /// The parts first, since a machine needs them. Each is made over what an earlier create has left unused.
+    async fn make(&self, request: &CreateRequest, placed: &Placed) -> Result<(), Refused> {
+        let backend = self.backend.hiding(request.scrubber());
+        let target = &placed.id.target;
+        let parts = PARTS.map(|part| parts::name(&request.name, &self.identity.installation, part));
+        let [system, seed] = &parts;
+        backend.part_create(target, system, &NewPart::copy(&placed.image)).await?;
+        backend.part_create(target, seed, &NewPart::holding(&request.cloud_init)).await?;
+        let new = NewMachine::of(request, placed, &parts, &self.identity);
+        backend.machine_create(target, request.name.as_str(), &new).await
     }
 
-    /// The machine that stands there, brought to running if it is ours; `None` where there is none.
-    async fn adopt(&self, placed: &Placed) -> Result<Option<ProviderId>, Error> {
-        let (host, name) = (&placed.id.host, placed.id.name.as_str());
-        let found = self.backend.machine_get(host, name).await;
-        let Some(machine) = tolerate(found, &[Meaning::Absent])? else { return Ok(None) };
-        let whose = mark::ownership(&machine, &self.identity);
-        if !matches!(whose, Ownership::Ours(_)) {
-            let text = format!("box {name} on host {host} {}", whose.why_not());
-            return Err(Error::permanent(text).coded("NotOurs"));
-        }
+    /// Takes over the machine that stands there, where it is ours, and starts it where it needs that
+    /// (`create.adopts-own-partial`).
+    pub(crate) async fn adopt(&self, placed: &Placed, machine: &Machine) -> Result<ProviderId, Error> {
+        let id = placed.id.to_id();
         if machine.is_deleting() {
-            return Err(Error::transient(format!("box {name} is being removed")).coded("Deleting"));
+            // create.not-while-deleting; whose it is does not matter, for the name will be free.
+            let text = "a box of that name is being deleted; its name is not free yet";
+            return Err(Error::transient(text).coded("Deleting").leaving(LeftBehind::DeletableById));
         }
-        if state::kind(&machine) == StateKind::Terminated {
-            let why = state::reason(&machine).map(|reason| reason.message).unwrap_or_default();
-            return Err(Error::permanent(format!("box {name} cannot be powered on: {why}")).coded("Crashed"));
+        let ownership = mark::ownership(&machine.name, &machine.labels, &self.identity);
+        if !matches!(ownership, Ownership::Ours(_)) {
+            // create.refuses-foreign, create.refuses-unmarked, create.refuses-other-installation
+            let text = format!("{id} exists and {}; it is left alone", ownership.why_not());
+            return Err(Error::permanent(text).coded("ForeignInstance").leaving(LeftBehind::Nothing));
         }
-        if state::is_started(&machine) {
-            self.backend.machine_power_on(host, name).await?;
+        if state::kind(machine) == StateKind::Terminated {
+            let reason = state::reason(machine).map(|reason| format!(": {}", reason.message));
+            let text = format!("it cannot be started again{}", reason.unwrap_or_default());
+            return Err(Error::permanent(text).coded("BeyondRecovery").leaving(LeftBehind::DeletableById));
         }
-        Ok(Some(placed.id.to_id()))
-    }
-
-    /// Removes what this create has begun before it was refused (`create.nothing-left-on-permanent-failure`).
-    async fn tidied(&self, placed: &Placed, error: Error) -> Error {
-        match self.remove_disks(&placed.id).await {
-            Ok(()) => error.leaving(LeftBehind::Nothing),
-            // A repetition can tidy up, and nobody repeats what is Permanent.
-            Err(why) if error.class() == FailureClass::Permanent => Error::transient(format!(
-                "{}; and its disks could not be removed: {}",
-                error.message(),
-                why.message()
-            )),
-            Err(_) => error,
+        if state::is_started(machine) {
+            self.backend.machine_start(&placed.id.target, machine).await?;
         }
+        Ok(id)
     }
 }

@@ -1,10 +1,11 @@
-//! What the API's refusals mean. [`classify`] is the one place that decides.
+//! What the API's refusals mean. [`classify`] is the one place that decides. What they look like is `answer.rs`.
 //! The test walks the catalogue, and so do the rules `errors.table` and `create.classifies-faults`.
 
-use std::{error::Error as StdError, fmt, time::Duration};
+use std::{error::Error as StdError, fmt};
 
 use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, reasons};
-use serde::Deserialize;
+
+use crate::answer::Refusal;
 
 /// What operations branch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +53,9 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// Turns the seam's error into what an operation can use; secrets end here (`errors.hides-secrets`).
-    pub(crate) fn of(kind: CallKind, host: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
+    pub(crate) fn of(kind: CallKind, target: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
         let cause = error.scrubbed(kind, scrubber);
-        let text = format!("{} on host {host} failed: {cause}", kind.name);
+        let text = format!("{} at host {target} failed: {cause}", kind.name);
         let (meaning, error) = match error {
             CallError::Overlong(_) => (Meaning::Overlong, Error::transient(text).coded(reasons::TIMEOUT)),
             CallError::Backend(ApiError::Unreachable(_)) => {
@@ -107,45 +108,6 @@ pub(crate) enum ApiError {
     Certificate(String),
     /// It was a success, but not one that can be read.
     Unreadable(String),
-}
-
-/// A refusal as it came over the wire.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) status: u16,
-    /// The errno; empty where the answer was not the daemon's own.
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) retry_after: Option<Duration>,
-}
-
-impl Refusal {
-    /// Reads `{"errno": …, "error": …}`; what has another shape is kept as text.
-    pub(crate) fn read(status: u16, body: &str, retry_after: Option<Duration>) -> Self {
-        #[derive(Deserialize)]
-        struct Body {
-            errno: u32,
-            #[serde(default)]
-            error: String,
-        }
-        match serde_json::from_str::<Body>(body) {
-            Ok(Body { errno, error }) => {
-                Self { status, code: errno.to_string(), message: error, retry_after }
-            }
-            Err(_) => {
-                let message = body.chars().take(200).collect();
-                Self { status, code: String::new(), message, retry_after }
-            }
-        }
-    }
-
-    /// Status and errno, for conditions.
-    fn code(&self) -> String {
-        match self.code.as_str() {
-            "" => self.status.to_string(),
-            errno => format!("{} errno {errno}", self.status),
-        }
-    }
 }
 
 impl ApiError {
@@ -220,11 +182,5 @@ mod tests {
     fn unknown_is_transient() {
         let unknown = Refusal { status: 418, code: "neverHeardOf".to_owned(), ..Refusal::default() };
         assert_eq!(classify(&unknown), (Meaning::Other, FailureClass::Transient));
-    }
-
-    #[test]
-    fn an_errno_that_is_no_number_is_not_shown() {
-        let refusal = Refusal::read(400, r##"{"errno": "bad #cloud-config"}"##, None);
-        assert_eq!(ApiError::Refused(refusal).code(), "400");
     }
 }

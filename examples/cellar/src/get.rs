@@ -7,7 +7,7 @@ use crate::{
     id::MachineId,
     mark,
     provider::Cellar,
-    state,
+    state::state,
     view::Machine,
 };
 
@@ -19,19 +19,27 @@ impl Cellar {
             name: id.name.clone(),
             uid: mark.uid,
             created_at: machine.created_at(),
-            state: state::state(&machine, &self.addresses),
+            state: state(&machine, &self.addresses),
         }))
     }
 
-    /// The machine with its mark; `None` where there is none, and where what stands there is not ours
-    /// (`get.not-found-only-with-proof`, `get.never-anothers-data`).
+    /// The machine with its mark; `None` where there is none. What stands there and is not ours is another instance, so
+    /// ours is gone (`get.never-anothers-data`).
     pub(crate) async fn look(&self, id: &MachineId) -> Result<Option<(Machine, Mark)>, Error> {
-        let found = self.backend.machine_get(&id.host, id.name.as_str()).await;
-        let Some(machine) = tolerate(found, &[Meaning::Absent])? else { return Ok(None) };
-        let whose = mark::ownership(&machine, &self.identity);
-        if whose.clone().ours().is_none() {
-            tracing::info!(host = id.host, name = %id.name, "a box {}", whose.why_not());
+        let Some(machine) = self.find(id).await? else { return Ok(None) };
+        let ownership = mark::ownership(&machine.name, &machine.labels, &self.identity);
+        let why_not = ownership.why_not();
+        let mark = ownership.ours();
+        if mark.is_none() {
+            tracing::info!(provider = %self.name, id = %id.to_id(), "the box of that name {why_not}");
         }
-        Ok(whose.ours().filter(|_| machine.name == id.name.as_str()).map(|mark| (machine, mark)))
+        Ok(mark.map(|mark| (machine, mark)))
+    }
+
+    /// What stands under the name, whosever it is; `None` where the API itself says that nothing does
+    /// (`get.not-found-only-with-proof`).
+    pub(crate) async fn find(&self, id: &MachineId) -> Result<Option<Machine>, Error> {
+        let found = self.backend.machine_get(&id.target, id.name.as_str()).await;
+        Ok(tolerate(found, &[Meaning::Absent])?)
     }
 }

@@ -8,24 +8,24 @@ pub(crate) const IDS: Grammar = Grammar::new("hosts/{host}/boxes/{name}");
 /// Where a machine stands, and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MachineId {
-    pub(crate) host: String,
+    pub(crate) target: String,
     pub(crate) name: Name,
 }
 
 impl MachineId {
-    /// The id of an instance of ours; `host` is one of the config's, which are usable segments.
-    pub(crate) fn new(host: &str, name: &Name) -> Self {
-        Self { host: host.to_owned(), name: name.clone() }
+    /// The id of an instance of ours; `target` is one of the config's, which are usable segments.
+    pub(crate) fn new(target: &str, name: &Name) -> Self {
+        Self { target: target.to_owned(), name: name.clone() }
     }
 
     /// Reads an id strictly (`get.malformed-id-is-permanent`, `delete.malformed-id-is-permanent`).
     pub(crate) fn parse(id: &ProviderId) -> Result<Self, Error> {
         let read = || {
-            let [host, name] = IDS.parse::<2>(id)?;
-            if matches!(host, "." | "..") {
-                return Err(Malformed::new("host", host, "no host can have that name"));
+            let [target, name] = IDS.parse::<2>(id)?;
+            if matches!(target, "." | "..") {
+                return Err(Malformed::new("host", target, "no host can have that name"));
             }
-            Ok(Self::new(host, &Name::parse(name)?))
+            Ok(Self::new(target, &Name::parse(name)?))
         };
         read().map_err(|malformed| {
             Error::permanent(malformed.to_string()).coded("MalformedId").leaving(LeftBehind::Nothing)
@@ -34,7 +34,7 @@ impl MachineId {
 
     /// The id as text.
     pub(crate) fn to_id(&self) -> ProviderId {
-        IDS.format([&self.host, self.name.as_str()]).expect("both parts were checked to be one segment")
+        IDS.format([&self.target, self.name.as_str()]).expect("both parts were checked to be one segment")
     }
 }
 
@@ -53,8 +53,8 @@ mod tests {
     #[test]
     fn what_is_almost_an_id_is_permanent() {
         let name = Name::from_uid(&Uid::parse("uid-1").unwrap());
-        let zoned = |host: &str| format!("hosts/{host}/boxes/{name}");
-        for text in ["", "hosts/eu-1/boxes/", &zoned(""), &zoned(".."), &zoned("a/b"), name.as_str()] {
+        let at = |target: &str| format!("hosts/{target}/boxes/{name}");
+        for text in ["", "hosts/eu-1/boxes/", &at(""), &at(".."), &at("a/b"), name.as_str()] {
             let error = MachineId::parse(&ProviderId::new(text)).unwrap_err();
             assert_eq!(error.class(), FailureClass::Permanent, "{text}");
         }

@@ -1,4 +1,5 @@
-//! Leftovers: disks of ours that no box uses. A box uses its disks for as long as it stands, so the disks alone tell.
+//! Leftovers: parts of ours that no machine uses. A machine uses its parts for as long as it stands, so the parts alone
+//! tell.
 
 use async_trait::async_trait;
 use provider_api::{
@@ -6,29 +7,28 @@ use provider_api::{
 };
 
 use crate::{
-    backend::DISK_LIST,
-    disks,
+    backend::PART_LIST,
     error::{Meaning, tolerate},
+    parts,
     provider::Cellar,
-    view::{Disk, read},
+    view::{Part, read},
 };
 
-/// The serial is in the id, so that an old id never takes a disk that was made anew (`list.leftovers-spare-the-living`).
-const IDS: Grammar = Grammar::new("hosts/{host}/disks/{name}/{serial}");
+/// The part's id is in it, so that an old id never takes one that was made anew (`list.leftovers-spare-the-living`).
+const IDS: Grammar = Grammar::new("hosts/{host}/disks/{name}/{id}");
 
 #[async_trait]
 impl Leftovers for Cellar {
     async fn list(&self) -> Result<LeftoverListing, Error> {
-        let ours = |host: &str, item| {
-            let disk = read::<Disk>(item)?;
-            let Some(owner) = disks::owner(&disk.name, &self.identity) else { return Ok(None) };
-            let id = IDS.format([host, &disk.name, &disk.serial]).map_err(|_| disk.name.clone())?;
-            let created_at = disk.made.as_ref().and_then(|made| made.parse().ok());
-            let unused = disk.used_by.is_none();
-            Ok(unused.then(|| Leftover { id: LeftoverId::new(id.as_str()), owner, created_at }))
+        let ours = |target: &str, item| {
+            let part = read::<Part>(item)?;
+            let Some(owner) = parts::owner(&part.name, &self.identity) else { return Ok(None) };
+            let id = IDS.format([target, &part.name, &part.id]).map_err(|_| part.name.clone())?;
+            let (id, created_at) = (LeftoverId::new(id.as_str()), part.created_at());
+            Ok(part.used_by.is_none().then_some(Leftover { id, owner, created_at }))
         };
-        let (items, unreachable) =
-            self.bounded(Operation::Leftovers, "every leftover", self.every(DISK_LIST, ours)).await?;
+        let work = self.every(PART_LIST, ours);
+        let (items, unreachable) = self.bounded(Operation::Leftovers, "every leftover", work).await?;
         Ok(LeftoverListing { items, unreachable })
     }
 
@@ -37,15 +37,16 @@ impl Leftovers for Cellar {
             let malformed =
                 |why: String| Error::permanent(why).coded("MalformedId").leaving(LeftBehind::Nothing);
             let text = ProviderId::new(id.as_str());
-            let [host, disk, serial] = IDS.parse::<3>(&text).map_err(|error| malformed(error.to_string()))?;
-            let owner = disks::owner(disk, &self.identity);
-            let owner = owner.ok_or_else(|| malformed(format!("{disk:?} is no disk of ours")))?;
-            if self.config.host(host).is_none() {
-                return Err(Error::permanent(format!("host {host} is not configured")).coded("NotConfigured"));
+            let [target, part, id] = IDS.parse::<3>(&text).map_err(|error| malformed(error.to_string()))?;
+            let owner = parts::owner(part, &self.identity);
+            let owner = owner.ok_or_else(|| malformed(format!("{part:?} is no disk of ours")))?;
+            if self.config.target(target).is_none() {
+                let text = format!("host {target} is not configured");
+                return Err(Error::permanent(text).coded("NotConfigured"));
             }
             let _turn = self.gate.name(owner.as_str()).await;
-            // The host refuses while a box uses it.
-            tolerate(self.backend.disk_delete(host, disk, serial).await, &[Meaning::Absent])?;
+            // It is refused while a machine uses it.
+            tolerate(self.backend.part_delete(target, part, id).await, &[Meaning::Absent])?;
             Ok(())
         };
         self.bounded(Operation::Leftovers, id.as_str(), work).await

@@ -1,7 +1,15 @@
 #![doc = include_str!("../README.md")]
 //!
 //! What lives here: the provider, its config and its profile. The contract is `provider-api`.
+//!
+//! The code has the words of all providers. Here
+//! - a target is a host,
+//! - a machine is a box,
+//! - a part of a machine is a disk,
+//!
+//! and what leaves the crate says so: config, ids, texts.
 
+mod answer;
 mod backend;
 mod catalogue;
 mod check;
@@ -9,13 +17,13 @@ mod client;
 mod config;
 mod create;
 mod delete;
-mod disks;
 mod error;
 mod get;
 mod id;
 mod leftovers;
 mod list;
 mod mark;
+mod parts;
 mod placement;
 mod profile;
 mod provider;
@@ -25,7 +33,7 @@ mod view;
 use std::sync::Arc;
 
 pub use catalogue::CATALOGUE;
-pub use config::{Config, Endpoint, Host};
+pub use config::{Config, Endpoint, Target};
 pub use profile::{TYPE, profile};
 pub use provider::Cellar;
 use provider_api::{ProviderType, Registry};

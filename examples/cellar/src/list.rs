@@ -1,4 +1,4 @@
-//! `list_by_tag`: every instance of this installation, in every state, from every host. It changes nothing
+//! `list_by_tag`: every instance of this installation, in every state, from every target. It changes nothing
 //! (`list.read-only`).
 
 use futures::future::join_all;
@@ -16,12 +16,12 @@ use crate::{
 impl Cellar {
     /// The whole scope (`list.whole-scope`), and what of it could not be read.
     pub(crate) async fn list_all(&self) -> Result<Listing, Error> {
-        let ours = |host: &str, item| {
+        let ours = |target: &str, item| {
             let machine = read::<Machine>(item)?;
-            let mark = mark::ownership(&machine, &self.identity).ours();
+            let mark = mark::ownership(&machine.name, &machine.labels, &self.identity).ours();
             Ok(mark.map(|mark| {
                 let name = Name::from_uid(&mark.uid);
-                let id = MachineId::new(host, &name).to_id();
+                let id = MachineId::new(target, &name).to_id();
                 Listed { id, name, uid: mark.uid, created_at: machine.created_at() }
             }))
         };
@@ -29,41 +29,37 @@ impl Cellar {
         Ok(Listing { items, unreachable })
     }
 
-    /// What `ours` makes of each item of every host. It answers with a name where it cannot read one.
+    /// What `ours` makes of each item that a target lists, of all targets. It answers with a name where it cannot read one
+    /// (`list.one-unreadable-is-reported`), and with `None` where one is not ours.
     pub(crate) async fn every<T>(
         &self,
         kind: CallKind,
         ours: impl Fn(&str, Value) -> Result<Option<T>, String>,
     ) -> Result<(Vec<T>, Vec<Unreachable>), Error> {
-        // A host gets half of the budget, so that one that hangs does not take the others' answers with it.
+        // A target gets half of the budget, so that one that hangs does not take the others' answers with it.
         let within = self.budgets.list / 2;
-        let hosts = self.config.hosts.iter().map(|host| async {
-            let items = self.seam.bounded(within, self.backend.listed(kind, &host.name)).await;
-            let overlong = |overlong| Err(Error::transient(format!("{overlong}")));
-            (&host.name, items.map_or_else(overlong, |items| items.map_err(Error::from)))
+        let targets = self.config.targets.iter().map(|target| async {
+            let items = self.seam.bounded(within, self.backend.every(kind, &target.name)).await;
+            let items = items.map_err(|overlong| Error::transient(overlong.to_string()));
+            (&target.name, items.and_then(|items| Ok(items?)))
         });
         let (mut found, mut unreachable) = (Vec::new(), Vec::new());
-        for (host, items) in join_all(hosts).await {
+        for (target, items) in join_all(targets).await {
             match items {
-                Ok(items) => {
-                    for item in items {
-                        match ours(host, item) {
-                            Ok(item) => found.extend(item),
-                            // list.one-unreadable-is-reported
-                            Err(name) => unreachable.push(Unreachable {
-                                target: format!("{host}/{name}"),
-                                reason: Reason::new("Unreadable", "its entry in the listing cannot be read"),
-                            }),
-                        }
-                    }
-                }
-                // What is Permanent will not pass, and is no matter of one host (list.never-silently-short).
+                Ok(items) => items.into_iter().for_each(|item| match ours(target, item) {
+                    Ok(item) => found.extend(item),
+                    Err(name) => unreachable.push(Unreachable {
+                        target: format!("{target}/{name}"),
+                        reason: Reason::new("Unreadable", "its entry in the listing cannot be read"),
+                    }),
+                }),
+                // What is Permanent will not pass, and is no matter of one target (list.never-silently-short).
                 Err(error) if error.class() == FailureClass::Permanent => return Err(error),
                 // list.partial-as-declared
                 Err(error) => {
                     let code = error.code().unwrap_or("Unreachable").to_owned();
                     let reason = Reason::new(code, error.message().to_owned());
-                    unreachable.push(Unreachable { target: host.clone(), reason });
+                    unreachable.push(Unreachable { target: target.clone(), reason });
                 }
             }
         }

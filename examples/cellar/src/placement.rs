@@ -22,7 +22,7 @@ pub(crate) fn place(request: &CreateRequest, config: &Config, images: &ImageRule
             return Err(Error::permanent(text));
         }
         Ok(Placed {
-            id: MachineId::new(host(request, config)?, &request.name),
+            id: MachineId::new(target(request, config)?, &request.name),
             image: image(request, config, images)?,
             cpus: cpus(request, config)?,
         })
@@ -30,17 +30,18 @@ pub(crate) fn place(request: &CreateRequest, config: &Config, images: &ImageRule
     resolve().map_err(|error| error.coded("BadPlacement").leaving(LeftBehind::Nothing))
 }
 
-fn host<'c>(request: &CreateRequest, config: &'c Config) -> Result<&'c str, Error> {
+fn target<'c>(request: &CreateRequest, config: &'c Config) -> Result<&'c str, Error> {
     let asked = request.placement.zone.as_deref();
-    let first = config.hosts.iter().find(|host| !host.decommissioned);
-    let host = asked.map_or(first, |asked| config.host(asked));
-    let known = || config.hosts.iter().map(|host| host.name.as_str());
-    let host = host.ok_or_else(|| unknown("placement.zone", asked.unwrap_or("none"), known()))?;
-    if host.decommissioned {
-        let text = format!("placement.zone {:?} is decommissioned, and nothing new is made there", host.name);
+    let first = config.targets.iter().find(|target| !target.decommissioned);
+    let target = asked.map_or(first, |asked| config.target(asked));
+    let known = || config.targets.iter().map(|target| target.name.as_str());
+    let target = target.ok_or_else(|| unknown("placement.zone", asked.unwrap_or("none"), known()))?;
+    if target.decommissioned {
+        let text =
+            format!("placement.zone {:?} is decommissioned, and nothing new is made there", target.name);
         return Err(Error::permanent(text));
     }
-    Ok(&host.name)
+    Ok(&target.name)
 }
 
 /// The image: of the catalogue, or one that `allowedImagePrefixes` lets through (`create.image-allow-list`).
@@ -57,7 +58,7 @@ fn image(request: &CreateRequest, config: &Config, images: &ImageRules) -> Resul
 fn cpus(request: &CreateRequest, config: &Config) -> Result<u32, Error> {
     let asked = request.placement.machine_type.as_deref();
     let mut types = config.machine_types.iter();
-    let found = types.find(|(name, _)| asked.is_none_or(|asked| asked == name)).map(|(_, cpus)| *cpus);
+    let found = types.find(|(name, _)| asked.is_none_or(|asked| asked == *name)).map(|(_, cpus)| *cpus);
     let known = || config.machine_types.iter().map(|(name, _)| name.as_str());
     found.ok_or_else(|| unknown("placement.machineType", asked.unwrap_or("none"), known()))
 }

@@ -17,11 +17,12 @@ pub const TYPE: &str = "cellar";
 pub fn profile() -> Profile {
     let mut profile = Profile::plain(TYPE);
     profile.readiness = Readiness::ProvisioningWindow;
-    // It works on a removal after the answer, and the disks are busy until then; a snapshot makes a box busy.
-    profile.async_ops = [AsyncOp::BackendLock].into();
     profile.ip_source = IpSource::Discovered;
-    profile.list_partial = ListPartial::OmitUnreachable;
     profile.secondary_resources = SecondaryResources::Explicit;
+    // A deletion goes on after the answer, and keeps the disks busy; so does a snapshot with a box.
+    profile.async_ops.insert(AsyncOp::BackendLock);
+    profile.waits.push(REMOVAL);
+    profile.list_partial = ListPartial::OmitUnreachable;
     profile.quota = Quota::Detected;
     profile.credentials = CredentialsFrom::MountedFiles;
     profile.client_kind = ClientKind::ThinClient;
@@ -36,7 +37,6 @@ pub fn profile() -> Profile {
     profile.check_details = vec!["revision", "boxes", "poolFree"];
     profile.calls = CALLS.to_vec();
     profile.call_budget = CallBudget { create: 4, get: 1, delete: 5, list: 1, list_each: 0, check: 1 };
-    profile.waits = vec![REMOVAL];
     profile.id_pattern = IDS.pattern();
     profile.reachable_from = "the network of the host";
     profile.distinct_egress = "yes: each box has an address of its own";

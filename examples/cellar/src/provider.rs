@@ -4,9 +4,9 @@ use std::{fmt, future::Future, sync::Arc};
 
 use async_trait::async_trait;
 use provider_api::{
-    AddressPolicy, Budgets, Built, Context, CreateRequest, Deleted, Error, Gate, GetError, Identity,
-    ImageRules, Instance, LeftBehind, Listing, Operation, Profile, Provider, ProviderId, ProviderName, Seam,
-    config::Shared,
+    AddressPolicy, BoundedWait, Budgets, Built, Context, CreateRequest, Deleted, Error, Gate, GetError,
+    Identity, ImageRules, Instance, LeftBehind, Listing, Operation, Profile, Provider, ProviderId,
+    ProviderName, Seam, config::Shared,
 };
 
 use crate::{
@@ -41,8 +41,8 @@ impl Cellar {
         profile.budgets = budgets;
         let seam = context.seam(TYPE, budgets.call);
         let gate = Arc::new(context.gate(shared.max_concurrent_per_target));
-        let client = |host| Client::new(host, &config, context.tracker.is_some());
-        let clients = config.hosts.iter().map(|host| (host.name.clone(), client(host))).collect();
+        let client = |target| Client::new(target, &config, context.tracker.is_some());
+        let clients = config.targets.iter().map(|target| (target.name.clone(), client(target))).collect();
         Self {
             backend: Backend::new(clients, seam.clone(), Arc::clone(&gate)),
             name: context.name,
@@ -80,6 +80,25 @@ impl Cellar {
         let result = result.unwrap_or_else(|overlong| Err(Error::transient(overlong.to_string())));
         result.map_err(|error| error.at(&self.name, operation, subject))
     }
+
+    /// Repeats a step until it gives a result, for as long as the wait may last. No step is dropped half-way.
+    pub(crate) async fn until<T, F>(&self, wait: BoundedWait, step: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<Option<T>, Error>>,
+    {
+        let clock = self.seam.clock();
+        let began = clock.monotonic();
+        loop {
+            if let Some(result) = step().await? {
+                return Ok(result);
+            }
+            if clock.monotonic().saturating_sub(began) >= wait.at_most {
+                let text = format!("it is not {} within {:?}", wait.for_what, wait.at_most);
+                return Err(Error::transient(text).coded("StillWaiting"));
+            }
+            self.seam.pause(wait.every).await;
+        }
+    }
 }
 
 #[async_trait]
@@ -101,9 +120,9 @@ impl Provider for Cellar {
     async fn get(&self, id: &ProviderId) -> Result<Instance, GetError> {
         let work = async {
             let machine = MachineId::parse(id)?;
-            if self.config.host(&machine.host).is_none() {
-                let text =
-                    format!("host {} is not configured, so nothing can be said about it", machine.host);
+            if self.config.target(&machine.target).is_none() {
+                let target = &machine.target;
+                let text = format!("host {target} is not configured, so nothing can be said about it");
                 return Err(Error::permanent(text).leaving(LeftBehind::Unknown));
             }
             self.get_machine(&machine).await
@@ -114,12 +133,11 @@ impl Provider for Cellar {
     async fn delete(&self, id: &ProviderId) -> Result<Deleted, Error> {
         let work = async {
             let machine = MachineId::parse(id)?;
-            if self.config.host(&machine.host).is_none() {
+            if self.config.target(&machine.target).is_none() {
                 // delete.abandoned-is-said
-                let MachineId { host, name } = machine;
-                return Ok(Deleted::Abandoned(format!(
-                    "box {name} and its disks on host {host}, which is not configured"
-                )));
+                let MachineId { target, name } = machine;
+                let what = format!("box {name} and its disks at host {target}, which is not configured");
+                return Ok(Deleted::Abandoned(what));
             }
             let _turn = self.gate.name(machine.name.as_str()).await;
             self.delete_machine(&machine).await

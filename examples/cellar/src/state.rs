@@ -1,5 +1,5 @@
-//! What a machine's power means, with the host's note where that decides.
-//! A power that the table does not have is Stopped, with its name as the reason.
+//! What a machine's power means, with the host's note where that decides. A power that the table does not have is
+//! Stopped, with its name as the reason.
 
 use provider_api::{AddressPolicy, NativeState, Reason, State, StateKind};
 
@@ -23,7 +23,7 @@ pub(crate) fn state(machine: &Machine, addresses: &AddressPolicy) -> State {
         return State::Stopped { reason: Some(reason) };
     }
     match kind(machine) {
-        StateKind::Running => match addresses.pick(machine.leases.iter().copied()) {
+        StateKind::Running => match addresses.pick(machine.addresses.iter().copied()) {
             Some(address) => State::Running { address },
             // get.no-address-is-provisioning
             None => {
@@ -37,33 +37,32 @@ pub(crate) fn state(machine: &Machine, addresses: &AddressPolicy) -> State {
     }
 }
 
-/// The kind of state; an unknown power is Stopped (`get.unknown-state-is-stopped`).
+/// The kind of state; an unknown status is Stopped (`get.unknown-state-is-stopped`).
 pub(crate) fn kind(machine: &Machine) -> StateKind {
     row(machine).and_then(NativeState::state).unwrap_or(StateKind::Stopped)
 }
 
-/// Whether `create` powers it on (`create.adopts-own-partial`).
+/// Whether `create` starts it (`create.adopts-own-partial`).
 pub(crate) fn is_started(machine: &Machine) -> bool {
     row(machine).is_some_and(|row| row.started)
 }
 
-/// Why it is in that state, in the host's own words where it has some (`get.reasons-reach-the-caller`).
+/// Why it is in that state, in the backend's own words where it has some (`get.reasons-reach-the-caller`).
 pub(crate) fn reason(machine: &Machine) -> Option<Reason> {
     let said = row(machine).is_none_or(|row| row.reasoned);
     // A note that decides is a better code than the power.
     let decides = row(machine).and_then(|row| row.native.strip_prefix("paused: "));
-    let code = decides.unwrap_or(&machine.power);
-    let text = match &machine.note {
-        Some(note) => format!("it is {}: {note}", machine.power),
-        None => format!("its power is {}", machine.power),
+    let text = match &machine.reason {
+        Some(note) => format!("it is {}: {note}", machine.status),
+        None => format!("its power is {}", machine.status),
     };
-    said.then(|| Reason::new(camel_case(code), text))
+    said.then(|| Reason::new(camel_case(decides.unwrap_or(&machine.status)), text))
 }
 
 fn row(machine: &Machine) -> Option<&'static NativeState> {
-    let noted = machine.note.as_ref().map(|note| format!("{}: {note}", machine.power));
     let find = |native: &str| TABLE.iter().find(|row| row.native == native);
-    noted.and_then(|noted| find(&noted)).or_else(|| find(&machine.power))
+    let noted = machine.reason.as_ref().and_then(|note| find(&format!("{}: {note}", machine.status)));
+    noted.or_else(|| find(&machine.status))
 }
 
 /// `out-of-memory` as `OutOfMemory`.

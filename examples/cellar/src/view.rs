@@ -1,51 +1,113 @@
-//! The JSON of the API: what is sent and what is read. What a power means is `state.rs`.
+//! The JSON of the API: what is sent and what is read. What a status means is `state.rs`.
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use provider_api::Timestamp;
+use data_encoding::BASE64;
+use provider_api::{CreateRequest, Identity, Secret, Timestamp};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-/// A machine, as a host shows it.
+use crate::{mark, placement::Placed};
+
+/// A machine, as the API shows it.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Machine {
     /// Another one for each machine that ever had this name: deletions are bound to it.
-    pub(crate) serial: String,
+    #[serde(rename = "serial")]
+    pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) power: String,
-    #[serde(default)]
-    pub(crate) note: Option<String>,
-    pub(crate) leases: Vec<IpAddr>,
-    #[serde(default)]
-    made: Option<String>,
+    #[serde(rename = "power")]
+    pub(crate) status: String,
+    /// Why it has that power, where that needs a word.
+    #[serde(default, rename = "note")]
+    pub(crate) reason: Option<String>,
+    #[serde(rename = "leases")]
+    pub(crate) addresses: Vec<IpAddr>,
+    #[serde(default, rename = "made")]
+    created_at: Option<String>,
 }
 
 impl Machine {
     /// When it was made; unreadable is unknown (`get.unreadable-created-at-is-none`).
     pub(crate) fn created_at(&self) -> Option<Timestamp> {
-        self.made.as_ref()?.parse().ok()
+        self.created_at.as_ref()?.parse().ok()
     }
 
     /// Whether its deletion is in progress.
     pub(crate) fn is_deleting(&self) -> bool {
-        self.power == "removing"
+        self.status == "removing"
     }
 }
 
-/// A disk, as a listing shows it.
-#[derive(Clone, Debug, Deserialize)]
+/// A machine to be made.
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Disk {
-    pub(crate) serial: String,
-    pub(crate) name: String,
-    /// The box that it belongs to.
-    pub(crate) used_by: Option<String>,
-    #[serde(default)]
-    pub(crate) made: Option<String>,
+pub(crate) struct NewMachine<'r> {
+    labels: BTreeMap<String, String>,
+    cpus: u32,
+    #[serde(rename = "disks")]
+    parts: &'r [String],
 }
 
-/// One page of machines or disks, each still unread, so that a broken one spoils no other.
+impl<'r> NewMachine<'r> {
+    /// What is sent for a request.
+    pub(crate) fn of(
+        request: &CreateRequest,
+        placed: &Placed,
+        parts: &'r [String],
+        identity: &Identity,
+    ) -> Self {
+        Self { labels: mark::labels(identity, &request.uid), cpus: placed.cpus, parts }
+    }
+}
+
+/// A part, as a listing shows it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Part {
+    /// Another one for each part that ever had this name: deletions are bound to it.
+    #[serde(rename = "serial")]
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The machine that it is in use by.
+    #[serde(default)]
+    pub(crate) used_by: Option<String>,
+    #[serde(default, rename = "made")]
+    created_at: Option<String>,
+}
+
+impl Part {
+    /// When it was made; unreadable is unknown.
+    pub(crate) fn created_at(&self) -> Option<Timestamp> {
+        self.created_at.as_ref()?.parse().ok()
+    }
+}
+
+/// A part to be made.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum NewPart {
+    /// A child of that base disk.
+    Base(String),
+    /// One with that content, in base64, since it may be any bytes.
+    Content(String),
+}
+
+impl NewPart {
+    /// A child of a base disk.
+    pub(crate) fn copy(base: &str) -> Self {
+        Self::Base(base.to_owned())
+    }
+
+    /// One that brings user data.
+    pub(crate) fn holding(content: &Secret) -> Self {
+        Self::Content(BASE64.encode(content.reveal()))
+    }
+}
+
+/// One page of a listing.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Page {
     #[serde(rename = "boxes", alias = "disks")]
@@ -59,21 +121,27 @@ pub(crate) fn read<T: DeserializeOwned>(item: Value) -> Result<T, String> {
     serde_json::from_value(item).map_err(|_| name)
 }
 
-/// What a host says about itself.
+/// What a target says about itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct About {
-    pub(crate) revision: u64,
-    pub(crate) boxes: u64,
-    pub(crate) pool_free: u64,
+    #[serde(rename = "revision")]
+    pub(crate) version: u32,
+    #[serde(rename = "boxes")]
+    machines: u64,
+    pool_free: u64,
     /// What our token may do there.
-    pub(crate) scopes: Vec<String>,
+    #[serde(rename = "scopes")]
+    pub(crate) rights: Vec<String>,
 }
 
-/// A machine to be made.
-#[derive(Serialize)]
-pub(crate) struct NewMachine<'r> {
-    pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) cpus: u32,
-    pub(crate) disks: [&'r str; 2],
+impl About {
+    /// What of it the check shows, by the names that the profile lists.
+    pub(crate) fn details(self) -> [(String, String); 3] {
+        [
+            ("revision".to_owned(), self.version.to_string()),
+            ("boxes".to_owned(), self.machines.to_string()),
+            ("poolFree".to_owned(), self.pool_free.to_string()),
+        ]
+    }
 }

@@ -9,31 +9,34 @@ use serde_json::Value;
 
 use crate::{
     client::{Client, Request},
-    error::Refused,
+    error::{Meaning, Refused},
     view::{About, Machine, NewMachine, Page, Task},
 };
 
 /// Makes a machine. It carries user data, so of its errors only code and reason survive.
 pub(crate) const MACHINE_CREATE: CallKind = CallKind::upload("machine_create");
-/// Looks a machine up by its name.
-pub(crate) const MACHINE_FIND: CallKind = CallKind::read("machine_find");
-/// Reads the tasks that made machines of a name.
-pub(crate) const TASK_LIST: CallKind = CallKind::read("task_list");
+/// Reads a machine.
+pub(crate) const MACHINE_GET: CallKind = CallKind::read("machine_get");
 /// Starts a machine that is stopped.
 pub(crate) const MACHINE_START: CallKind = CallKind::write("machine_start");
 /// Deletes a machine.
 pub(crate) const MACHINE_DELETE: CallKind = CallKind::write("machine_delete");
-/// Reads one page of a listing.
+/// Reads one page of the machines.
 pub(crate) const MACHINE_LIST: CallKind = CallKind::read("machine_list");
-/// Asks a zone about itself.
+/// Reads the tasks that make machines of a name.
+pub(crate) const TASK_LIST: CallKind = CallKind::read("task_list");
+/// Asks a target about itself.
 pub(crate) const ABOUT: CallKind = CallKind::read("about");
 
 /// Every kind of call, for the profile.
-pub(crate) const CALLS: [CallKind; 7] =
-    [MACHINE_CREATE, MACHINE_FIND, TASK_LIST, MACHINE_START, MACHINE_DELETE, MACHINE_LIST, ABOUT];
+pub(crate) const CALLS: &[CallKind] =
+    &[MACHINE_CREATE, MACHINE_GET, MACHINE_START, MACHINE_DELETE, MACHINE_LIST, TASK_LIST, ABOUT];
 
 /// How far the list of machines may be behind.
 pub(crate) const LIST_LAG: Duration = Duration::from_secs(5);
+
+/// How often a listing is begun anew when its page token goes bad.
+const RESTARTS: usize = 3;
 
 type Answer<T> = Result<T, Refused>;
 
@@ -57,58 +60,81 @@ impl Backend {
         Self { scrubber, ..self.clone() }
     }
 
-    /// Where the API is, for readers.
-    pub(crate) fn address(&self) -> String {
+    /// Where a target is, for readers.
+    pub(crate) fn address(&self, _target: &str) -> String {
         self.client.address()
     }
 
     /// Makes a machine, marks and all. The answer comes before it is made.
-    pub(crate) async fn machine_create(&self, zone: &str, new: &NewMachine<'_>) -> Answer<()> {
-        let request = Request::new(Method::POST, &["v2", "halls", zone, "machines"]).json(new);
-        self.call::<IgnoredAny>(MACHINE_CREATE, zone, request).await.map(drop)
+    pub(crate) async fn machine_create(&self, target: &str, new: &NewMachine<'_>) -> Answer<()> {
+        self.change(MACHINE_CREATE, target, Request::new(Method::POST, &["machines"]).json(new)).await
     }
 
-    /// Looks a machine up by its name. An empty list is the API's own word that there is none.
-    pub(crate) async fn machine_find(&self, zone: &str, name: &str) -> Answer<Option<Machine>> {
-        let request = Request::new(Method::GET, &["v2", "halls", zone, "machines"]).query("name", Some(name));
-        let found: Page<Machine> = self.call(MACHINE_FIND, zone, request).await?;
-        Ok(found.machines.into_iter().next())
-    }
-
-    /// Reads the tasks that made machines of that name, oldest first.
-    pub(crate) async fn task_list(&self, zone: &str, name: &str) -> Answer<Vec<Task>> {
-        let request = Request::new(Method::GET, &["v2", "halls", zone, "tasks"]).query("name", Some(name));
-        self.call(TASK_LIST, zone, request).await
+    /// Reads a machine. An empty list is the API's own word that none has that name.
+    pub(crate) async fn machine_get(&self, target: &str, name: &str) -> Answer<Option<Machine>> {
+        let request = Request::new(Method::GET, &["machines"]).query("name", Some(name));
+        let found: Page<Machine> = self.call(MACHINE_GET, target, request).await?;
+        Ok(found.items.into_iter().next())
     }
 
     /// Starts a machine that is stopped.
-    pub(crate) async fn machine_start(&self, zone: &str, id: &str) -> Answer<()> {
-        let request = Request::new(Method::POST, &["v2", "halls", zone, "machines", id, "start"]);
-        self.call::<IgnoredAny>(MACHINE_START, zone, request).await.map(drop)
+    pub(crate) async fn machine_start(&self, target: &str, machine: &Machine) -> Answer<()> {
+        let request = Request::new(Method::POST, &["machines", &machine.id, "start"]);
+        self.change(MACHINE_START, target, request).await
     }
 
-    /// Drops the machine with that id, which no other ever has (`delete.bound-to-incarnation`). The answer comes before
-    /// it is gone.
-    pub(crate) async fn machine_delete(&self, zone: &str, id: &str) -> Answer<()> {
-        let request = Request::new(Method::DELETE, &["v2", "halls", zone, "machines", id]);
-        self.call::<IgnoredAny>(MACHINE_DELETE, zone, request).await.map(drop)
+    /// Drops the machine with that id, which no other ever has (`delete.bound-to-incarnation`). The answer comes before it
+    /// is gone.
+    pub(crate) async fn machine_delete(&self, target: &str, machine: &Machine) -> Answer<()> {
+        self.change(MACHINE_DELETE, target, Request::new(Method::DELETE, &["machines", &machine.id])).await
     }
 
-    /// Reads one page of a zone's machines, the first one without a cursor. It may be [`LIST_LAG`] behind.
-    pub(crate) async fn machine_list(&self, zone: &str, cursor: Option<&str>) -> Answer<Page<Value>> {
-        let request = Request::new(Method::GET, &["v2", "halls", zone, "machines"]).query("cursor", cursor);
-        self.call(MACHINE_LIST, zone, request).await
+    /// Reads the tasks that make machines of that name, oldest first.
+    pub(crate) async fn task_list(&self, target: &str, name: &str) -> Answer<Vec<Task>> {
+        self.call(TASK_LIST, target, Request::new(Method::GET, &["tasks"]).query("name", Some(name))).await
     }
 
-    /// Asks a zone about itself. A check must not wait behind the operations that it is to judge, so it takes no room,
+    /// Everything that a target lists, page after page (`list.all-pages`), each item still unread, so that a broken one
+    /// spoils no other.
+    pub(crate) async fn every(&self, kind: CallKind, target: &str) -> Answer<Vec<Value>> {
+        let (mut items, mut token, mut restarts) = (Vec::new(), None::<String>, 0);
+        loop {
+            match self.page(kind, target, token.as_deref()).await {
+                Ok(page) => {
+                    items.extend(page.items);
+                    token = page.next;
+                    if token.is_none() {
+                        return Ok(items);
+                    }
+                }
+                // What was read so far is of no one moment any more.
+                Err(refused) if refused.meaning == Meaning::BadPage && restarts < RESTARTS => {
+                    (items, token, restarts) = (Vec::new(), None, restarts + 1);
+                }
+                Err(refused) => return Err(refused),
+            }
+        }
+    }
+
+    /// One page, the first one without a token.
+    async fn page(&self, kind: CallKind, target: &str, token: Option<&str>) -> Answer<Page> {
+        self.call(kind, target, Request::new(Method::GET, &["machines"]).query("cursor", token)).await
+    }
+
+    /// Asks a target about itself. A check must not wait behind the operations that it is to judge, so it takes no room,
     /// and its budget is its caller's (`check.does-not-disturb`, `check.prompt-at-deadline`).
-    pub(crate) async fn about(&self, zone: &str, budget: Duration) -> Answer<About> {
-        self.within(Some(budget), ABOUT, zone, Request::new(Method::GET, &["v2", "halls", zone])).await
+    pub(crate) async fn about(&self, target: &str, budget: Duration) -> Answer<About> {
+        self.within(Some(budget), ABOUT, target, Request::new(Method::GET, &[])).await
     }
 
-    async fn call<T: DeserializeOwned>(&self, kind: CallKind, zone: &str, request: Request) -> Answer<T> {
-        let _room = self.gate.target(zone).await; // runtime.per-target-limit
-        self.within(None, kind, zone, request).await
+    /// A call whose answer says no more than that it worked.
+    async fn change(&self, kind: CallKind, target: &str, request: Request) -> Answer<()> {
+        self.call::<IgnoredAny>(kind, target, request).await.map(drop)
+    }
+
+    async fn call<T: DeserializeOwned>(&self, kind: CallKind, target: &str, request: Request) -> Answer<T> {
+        let _room = self.gate.target(target).await; // runtime.per-target-limit
+        self.within(None, kind, target, request).await
     }
 
     /// The one way out. Credentials are read before the call begins: a file is no backend.
@@ -116,17 +142,18 @@ impl Backend {
         &self,
         budget: Option<Duration>,
         kind: CallKind,
-        zone: &str,
+        target: &str,
         request: Request,
     ) -> Answer<T> {
+        let request = request.under(&["v2", "halls", target]);
         let ready = self.client.ready().map_err(Refused::before_the_call)?;
         let mut scrubber = self.scrubber.clone();
         scrubber.hide(ready.token.reveal());
         let seam = self.seam.hiding(scrubber.clone());
         let answer = match budget {
-            Some(budget) => seam.call_within(budget, kind, zone, ready.send(request)).await,
-            None => seam.call(kind, zone, ready.send(request)).await,
+            Some(budget) => seam.call_within(budget, kind, target, ready.send(request)).await,
+            None => seam.call(kind, target, ready.send(request)).await,
         };
-        answer.map_err(|error| Refused::of(kind, zone, &error, &scrubber))
+        answer.map_err(|error| Refused::of(kind, target, &error, &scrubber))
     }
 }

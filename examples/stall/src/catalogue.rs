@@ -2,61 +2,68 @@
 //! from it, sweeps put each of them on each call that it can answer, and `errors.table` walks it. Where an id is one that
 //! the kit's store refuses with, the fake's handlers pass it on by `?`.
 
-use provider_api::{Catalogue, Class, NativeError, Operation, Shows};
+use provider_api::{
+    Catalogue,
+    Class::{self, NotFound, Permanent, QuotaExceeded, Transient},
+    NativeError, Operation, Shows,
+};
 
-const ALL: &[&str] = &[
-    "machine_create",
-    "machine_find",
-    "task_list",
-    "machine_start",
-    "machine_delete",
-    "machine_list",
-    "about",
-];
-/// All that need a right.
-const RIGHTED: &[&str] =
-    &["machine_create", "machine_find", "task_list", "machine_start", "machine_delete", "machine_list"];
+use crate::backend::{CALLS, MACHINE_CREATE, MACHINE_DELETE, MACHINE_LIST, MACHINE_START};
+
 const SEEN: &str = "the API reference, version 2";
 
+const ALL: &[&str] = &{
+    let (mut names, mut at) = ([""; CALLS.len()], 0);
+    while at < CALLS.len() {
+        names[at] = CALLS[at].name;
+        at += 1;
+    }
+    names
+};
+const CREATE: &[&str] = &[MACHINE_CREATE.name];
+const CHANGES: &[&str] = &[MACHINE_START.name, MACHINE_DELETE.name];
+/// A valid key may ask for the rest without a right.
+const ALL_BUT_ABOUT: &[&str] = ALL.split_at(ALL.len() - 1).0;
+const INVALID: &[&str] = &[MACHINE_CREATE.name, MACHINE_LIST.name];
+const LISTS: &[&str] = &[MACHINE_LIST.name];
+
 /// An error of the API itself, always with the status 200.
-const fn api(id: &'static str, on: &'static [&'static str], class: Class, code: &'static str) -> NativeError {
-    NativeError::new(id, on, class, SEEN).status(200).code(code)
+const fn api(
+    id: &'static str,
+    on: &'static [&'static str],
+    class: Class,
+    code: &'static str,
+    text: &'static str,
+) -> NativeError {
+    NativeError::new(id, on, class, SEEN).status(200).code(code).text(text)
 }
 
 /// An answer of something in between, which says nothing about machines (get.not-found-only-with-proof).
-const fn gateway(id: &'static str, status: u32) -> NativeError {
-    NativeError::new(id, ALL, Class::Transient, SEEN).status(status)
+const fn gateway(id: &'static str, status: u32, text: &'static str) -> NativeError {
+    NativeError::new(id, ALL, Transient, SEEN).status(status).text(text)
 }
 
 const TABLE: &[NativeError] = &[
-    api("not-found", &["machine_start", "machine_delete"], Class::NotFound, "E_NO_SUCH")
-        .text("there is no machine {name}"),
-    gateway("gateway-404", 404).text("404 page not found"),
-    gateway("gateway-502", 502).text("bad gateway"),
-    gateway("gateway-503", 503).text("no server is available"),
-    api("already-exists", &["machine_create"], Class::Transient, "E_NAME_TAKEN")
-        .text("the name {name} is taken")
+    api("not-found", CHANGES, NotFound, "E_NO_SUCH", "there is no machine {name}"),
+    gateway("gateway-404", 404, "404 page not found"),
+    gateway("gateway-502", 502, "bad gateway"),
+    gateway("gateway-503", 503, "no server is available"),
+    api("already-exists", CREATE, Transient, "E_NAME_TAKEN", "the name {name} is taken")
         .tolerated_by(&[Operation::Create]),
-    api("locked", &["machine_start", "machine_delete"], Class::Transient, "E_BUSY")
-        .text("another task works on {name}")
+    api("locked", CHANGES, Transient, "E_BUSY", "another task works on {name}")
         .tolerated_by(&[Operation::Delete]),
-    api("bad-page", &["machine_list"], Class::Transient, "E_CURSOR").text("the cursor is too old"),
-    api("invalid", &["machine_create", "machine_list"], Class::Permanent, "E_BAD")
-        .text("a field is unusable"),
-    api("unauthorized", ALL, Class::Permanent, "E_KEY").text("the key is not accepted"),
-    api("forbidden", RIGHTED, Class::Permanent, "E_RIGHT").text("the key lacks a right"),
-    api("quota", &["machine_create"], Class::QuotaExceeded, "E_LIMIT")
-        .text("the limit of machines is reached"),
-    api("out-of-capacity", &["machine_create"], Class::QuotaExceeded, "E_FULL")
-        .text("the hall has no room for that size"),
-    api("out-of-capacity-late", &["machine_create"], Class::QuotaExceeded, "E_FULL")
-        .text("the hall has no room for that size")
+    api("bad-page", LISTS, Transient, "E_CURSOR", "the cursor is too old"),
+    api("invalid", INVALID, Permanent, "E_BAD", "a field is unusable"),
+    api("unauthorized", ALL, Permanent, "E_KEY", "the key is not accepted"),
+    api("forbidden", ALL_BUT_ABOUT, Permanent, "E_RIGHT", "the key lacks a right"),
+    api("quota", CREATE, QuotaExceeded, "E_LIMIT", "the limit of machines is reached"),
+    api("out-of-capacity", CREATE, QuotaExceeded, "E_FULL", "the hall has no room for that size"),
+    api("out-of-capacity-late", CREATE, QuotaExceeded, "E_FULL", "the hall has no room for that size")
         .shows(Shows::Task),
     // In seconds here, as the kit reads it; on the wire it is backoffMs.
-    api("rate-limit", ALL, Class::QuotaExceeded, "E_SLOW_DOWN")
-        .fields(&[("retry-after", "30")])
-        .text("too many requests"),
-    api("internal", ALL, Class::Transient, "E_INTERNAL").text("try again"),
+    api("rate-limit", ALL, QuotaExceeded, "E_SLOW_DOWN", "too many requests")
+        .fields(&[("retry-after", "30")]),
+    api("internal", ALL, Transient, "E_INTERNAL", "try again"),
 ];
 
 /// The catalogue.

@@ -1,5 +1,5 @@
-//! The production adapter: one HTTP client, with the token and the CA as their files have them now. What a refusal
-//! means is `error.rs`.
+//! The production adapter: one HTTP client, with the token and the CA as their files have them now. How an answer is
+//! read is `answer.rs`.
 
 use std::{
     fmt,
@@ -9,7 +9,7 @@ use std::{
 use provider_api::{CallId, CredentialFile, Error, Scrubber, Secret, current_call, reasons};
 use reqwest::{
     Method, Url,
-    header::{CONTENT_TYPE, HeaderValue},
+    header::{CONTENT_TYPE, HeaderName, HeaderValue},
     redirect, retry,
 };
 use rustls::{
@@ -21,9 +21,15 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
+    answer,
     config::{Config, Endpoint},
-    error::{Answer, ApiError},
+    error::ApiError,
 };
+
+/// The header that says who asks.
+fn header(token: &Secret) -> (HeaderName, Vec<u8>) {
+    (HeaderName::from_static("x-stall-key"), token.reveal().to_vec())
+}
 
 /// No answer of ours is near that long; more is an answer of something else.
 const MAX_ANSWER: usize = 16 << 20;
@@ -57,7 +63,7 @@ struct Current {
 pub(crate) struct Ready {
     http: reqwest::Client,
     base: Url,
-    key: HeaderValue,
+    header: (HeaderName, HeaderValue),
     /// The token, for scrubbers: something on the way may quote the request back.
     pub(crate) token: Secret,
     tracked: bool,
@@ -68,6 +74,12 @@ impl Request {
     pub(crate) fn new(method: Method, path: &[&str]) -> Self {
         let path = path.iter().map(|&segment| segment.to_owned()).collect();
         Self { method, path, query: Vec::new(), body: None }
+    }
+
+    /// The same request below another path.
+    pub(crate) fn under(mut self, path: &[&str]) -> Self {
+        self.path.splice(..0, path.iter().map(|&segment| segment.to_owned()));
+        self
     }
 
     /// With a parameter in its query, where there is a value.
@@ -102,14 +114,15 @@ impl Client {
     /// With the credentials of this moment (`runtime.credentials-rotate`).
     pub(crate) fn ready(&self) -> Result<Ready, Error> {
         let token = Secret::new(self.token.read()?.reveal().trim_ascii());
-        let mut key = HeaderValue::from_bytes(token.reveal())
-            .map_err(|_| unusable(format!("{} holds no key", self.token.path().display())))?;
-        key.set_sensitive(true);
+        let (name, value) = header(&token);
+        let mut value = HeaderValue::from_bytes(&value)
+            .map_err(|_| unusable(format!("{} holds no token", self.token.path().display())))?;
+        value.set_sensitive(true);
         let base = match &self.endpoint {
             Endpoint::Url(url) => url.clone(),
             Endpoint::Unix(_) => Url::parse("http://localhost").expect("it is a URL"),
         };
-        Ok(Ready { http: self.http()?, base, key, token, tracked: self.tracked })
+        Ok(Ready { http: self.http()?, base, header: (name, value), token, tracked: self.tracked })
     }
 
     /// The HTTP client; it is made again when the CA changes.
@@ -167,15 +180,15 @@ impl Client {
 }
 
 impl Ready {
-    /// Sends one request and reads its answer to the end. What has not the status 200 is not the API's own.
+    /// Sends one request and reads its answer to the end.
     pub(crate) async fn send<T: DeserializeOwned>(&self, request: Request) -> Result<T, ApiError> {
         let mut url = self.base.clone();
         url.path_segments_mut().expect("http URLs have paths").pop_if_empty().extend(&request.path);
         if !request.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&request.query);
         }
-        let mut builder = self.http.request(request.method, url);
-        builder = builder.header("x-stall-key", self.key.clone());
+        let (name, value) = &self.header;
+        let mut builder = self.http.request(request.method, url).header(name, value);
         if let Some(CallId(call)) = current_call().filter(|_| self.tracked) {
             builder = builder.header(CallId::HEADER, call);
         }
@@ -193,7 +206,7 @@ impl Ready {
         }
         let mut scrubber = Scrubber::default();
         scrubber.hide(self.token.reveal());
-        Answer::read(response.status().as_u16(), &body, &scrubber)
+        answer::read(response.status(), response.headers(), &body, &scrubber)
     }
 }
 

@@ -1,12 +1,10 @@
 //! `create`: looks for what is there, and makes what is missing. The request is placed already, the turn at the name is
 //! taken, and there is room under `maxInstances`.
 
-use provider_api::{
-    CreateRequest, Error, FailureClass, FailureId, LeftBehind, ProviderId, Scrubber, StateKind,
-};
+use provider_api::{CreateRequest, Error, FailureClass, LeftBehind, Ownership, ProviderId, StateKind};
 
 use crate::{
-    error::{Meaning, classify, tolerate},
+    error::Meaning,
     mark,
     placement::Placed,
     provider::Stall,
@@ -21,78 +19,47 @@ impl Stall {
         request: &CreateRequest,
         placed: &Placed,
     ) -> Result<ProviderId, Error> {
-        let (zone, name) = (placed.id.zone.as_str(), request.name.as_str());
-        // create.idempotent, create.crash-resumable
-        if let Some(machine) = self.backend.machine_find(zone, name).await? {
-            return self.adopt(&machine, placed).await;
+        if let Some(machine) = self.find(&placed.id).await? {
+            return self.adopt(placed, &machine).await;
         }
-        self.late_failure(request, zone).await?;
+        self.late_failure(request, &placed.id).await?;
         let new = NewMachine::of(request, placed, &self.identity);
-        let made = self.backend.hiding(request.scrubber()).machine_create(zone, &new).await;
-        // errors.left-behind-is-true: what the API refuses for a reason it has not begun.
-        let made = made.map_err(|mut refused| {
-            if refused.meaning != Meaning::Exists && refused.error.class() != FailureClass::Transient {
-                refused.error = refused.error.leaving(LeftBehind::Nothing);
-            }
-            refused
-        });
-        if tolerate(made, &[Meaning::Exists])?.is_some() {
-            return Ok(placed.id.to_id());
-        }
-        // One came in between: look again, once.
-        match self.backend.machine_find(zone, name).await? {
-            Some(machine) => self.adopt(&machine, placed).await,
-            None => {
-                Err(Error::transient(format!("the name {name} in zone {zone} was taken, and is free now")))
-            }
+        match self.backend.hiding(request.scrubber()).machine_create(&placed.id.target, &new).await {
+            Ok(()) => Ok(placed.id.to_id()),
+            // One came in between: look again, once.
+            Err(refused) if refused.meaning == Meaning::Exists => match self.find(&placed.id).await? {
+                Some(machine) => self.adopt(placed, &machine).await,
+                None => Err(refused.error),
+            },
+            Err(refused) if refused.error.class() == FailureClass::Transient => Err(refused.error),
+            // What the API refuses for a reason it has not begun (errors.left-behind-is-true).
+            Err(refused) => Err(refused.error.leaving(LeftBehind::Nothing)),
         }
     }
 
-    /// The machine that has the name already, brought to running where it is ours (`create.adopts-own-partial`).
-    async fn adopt(&self, machine: &Machine, placed: &Placed) -> Result<ProviderId, Error> {
-        let (zone, name) = (placed.id.zone.as_str(), machine.name.as_str());
-        let ownership = mark::ownership(name, &machine.tags, &self.identity);
-        let why_not = ownership.why_not();
-        if ownership.ours().is_none() {
-            // create.refuses-foreign, create.refuses-unmarked, create.refuses-other-installation
-            return Err(Error::permanent(format!("machine {name} in zone {zone} {why_not}")).coded("Foreign"));
-        }
+    /// Takes over the machine that stands there, where it is ours, and starts it where it needs that
+    /// (`create.adopts-own-partial`).
+    pub(crate) async fn adopt(&self, placed: &Placed, machine: &Machine) -> Result<ProviderId, Error> {
+        let id = placed.id.to_id();
         if machine.is_deleting() {
-            // create.not-while-deleting
-            let text = format!("machine {name} in zone {zone} is still being dropped");
-            return Err(Error::transient(text).coded("Deleting"));
+            // create.not-while-deleting; whose it is does not matter, for the name will be free.
+            let text = "a machine of that name is being deleted; its name is not free yet";
+            return Err(Error::transient(text).coded("Deleting").leaving(LeftBehind::DeletableById));
         }
-        match state::kind(&machine.phase) {
-            StateKind::Terminated => {
-                let why = state::reason(machine).map_or_else(String::new, |reason| reason.message);
-                let text = format!("machine {name} in zone {zone} cannot be started: {why}");
-                Err(Error::permanent(text).coded("Broken").leaving(LeftBehind::DeletableById))
-            }
-            StateKind::Stopped => {
-                self.backend.machine_start(zone, &machine.id).await?;
-                Ok(placed.id.to_id())
-            }
-            StateKind::Provisioning | StateKind::Running => Ok(placed.id.to_id()),
+        let ownership = mark::ownership(&machine.name, &machine.labels, &self.identity);
+        if !matches!(ownership, Ownership::Ours(_)) {
+            // create.refuses-foreign, create.refuses-unmarked, create.refuses-other-installation
+            let text = format!("{id} exists and {}; it is left alone", ownership.why_not());
+            return Err(Error::permanent(text).coded("ForeignInstance").leaving(LeftBehind::Nothing));
         }
-    }
-
-    /// Says that the last making of ours failed after it was accepted, until the caller acknowledges it
-    /// (`create.late-failure-reported-until-acknowledged`). Tasks come oldest first, so whatever is acknowledged is no
-    /// newer than the last.
-    async fn late_failure(&self, request: &CreateRequest, zone: &str) -> Result<(), Error> {
-        let name = request.name.as_str();
-        let mut tasks = self.backend.task_list(zone, name).await?;
-        tasks.retain(|task| mark::ownership(name, &task.tags, &self.identity).ours().is_some());
-        let Some(task) = tasks.pop() else { return Ok(()) };
-        let Some(failure) = task.error else { return Ok(()) };
-        let id = FailureId::new(task.task);
-        if request.acknowledged_failure.as_ref() == Some(&id) {
-            return Ok(());
+        if state::kind(machine) == StateKind::Terminated {
+            let reason = state::reason(machine).map(|reason| format!(": {}", reason.message));
+            let text = format!("it cannot be started again{}", reason.unwrap_or_default());
+            return Err(Error::permanent(text).coded("BeyondRecovery").leaving(LeftBehind::DeletableById));
         }
-        // Its text may quote what was sent, so only the code goes on (create.hides-secrets).
-        let refusal = failure.refusal(&Scrubber::default());
-        let text = format!("machine {name} in zone {zone} failed after it was accepted: {}", refusal.code());
-        let error = Error::new(classify(&refusal).1, text).coded(refusal.code()).for_failure(id);
-        Err(error.retry_after(refusal.retry_after).leaving(LeftBehind::Nothing))
+        if state::is_started(machine) {
+            self.backend.machine_start(&placed.id.target, machine).await?;
+        }
+        Ok(id)
     }
 }

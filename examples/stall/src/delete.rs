@@ -1,37 +1,37 @@
 //! `delete`: one look, and one deletion bound to the machine that was seen. The turn at the name is taken.
 
-use provider_api::{Deleted, Error};
+use std::time::Duration;
 
-use crate::{error::Meaning, id::MachineId, mark, profile::TASK, provider::Stall};
+use provider_api::{BoundedWait, Deleted, Error};
+
+use crate::{error::Meaning, id::MachineId, provider::Stall};
+
+/// The API refuses to delete a machine while a task works on it, its own making too.
+pub(crate) const UNLOCKED: BoundedWait = BoundedWait {
+    for_what: "free of tasks",
+    every: Duration::from_secs(2),
+    at_most: Duration::from_secs(30),
+};
 
 impl Stall {
-    /// Deletes the machine, or sees that its deletion is in progress. While a task works on it, which its own making is
-    /// too, it is looked at again in a while (`delete.every-native-state`, `delete.races-create`).
+    /// Deletes the machine, or sees that its deletion is in progress.
     pub(crate) async fn delete_machine(&self, id: &MachineId) -> Result<Deleted, Error> {
-        let began = self.seam.clock().monotonic();
-        loop {
-            let Some(machine) = self.backend.machine_find(&id.zone, id.name.as_str()).await? else {
-                return Ok(Deleted::Gone); // delete.absent-is-ok
-            };
-            let ownership = mark::ownership(&machine.name, &machine.tags, &self.identity);
-            let why_not = ownership.why_not();
-            if ownership.ours().is_none() {
-                // delete.leaves-foreign-alone
-                tracing::info!(machine = %machine.name, zone = %id.zone, "left alone: it {why_not}");
-                return Ok(Deleted::Gone);
-            }
-            if machine.is_deleting() {
-                return Ok(Deleted::Accepted); // delete.repeat-while-deleting
-            }
-            let waited = self.seam.clock().monotonic().saturating_sub(began);
-            match self.backend.machine_delete(&id.zone, &machine.id).await {
-                Ok(()) => return Ok(Deleted::Accepted), // delete.gone-means-gone
-                Err(refused) if refused.meaning == Meaning::Absent => return Ok(Deleted::Gone),
-                Err(refused) if refused.meaning == Meaning::Busy && waited < TASK.at_most => {
-                    self.seam.pause(TASK.every).await;
-                }
-                Err(refused) => return Err(refused.into()),
-            }
+        self.until(UNLOCKED, || self.ask_once(id)).await
+    }
+
+    /// A step of the wait: `None` while a task works on the machine, which its own making is too
+    /// (`delete.every-native-state`, `delete.races-create`).
+    async fn ask_once(&self, id: &MachineId) -> Result<Option<Deleted>, Error> {
+        // delete.absent-is-ok, delete.leaves-foreign-alone
+        let Some((machine, _)) = self.look(id).await? else { return Ok(Some(Deleted::Gone)) };
+        if machine.is_deleting() {
+            return Ok(Some(Deleted::Accepted)); // delete.repeat-while-deleting
+        }
+        match self.backend.machine_delete(&id.target, &machine).await {
+            Ok(()) => Ok(Some(Deleted::Accepted)), // delete.gone-means-gone
+            Err(refused) if refused.meaning == Meaning::Absent => Ok(Some(Deleted::Gone)),
+            Err(refused) if refused.meaning == Meaning::Busy => Ok(None),
+            Err(refused) => Err(refused.error),
         }
     }
 }

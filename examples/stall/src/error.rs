@@ -1,11 +1,11 @@
-//! What the API's refusals mean. [`classify`] is the one place that decides.
-//!
+//! What the API's refusals mean. [`classify`] is the one place that decides. What they look like is `answer.rs`.
 //! The test walks the catalogue, and so do the rules `errors.table` and `create.classifies-faults`.
 
-use std::{error::Error as StdError, fmt, time::Duration};
+use std::{error::Error as StdError, fmt};
 
 use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, reasons};
-use serde::{Deserialize, de::DeserializeOwned};
+
+use crate::answer::Refusal;
 
 /// What operations branch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub(crate) enum Meaning {
     Absent,
     /// The name is taken.
     Exists,
-    /// Another task works on the machine.
+    /// A task works on the machine.
     Busy,
-    /// the cursor is no longer good.
+    /// The page token is no longer good.
     BadPage,
     /// No answer in time.
     Overlong,
@@ -59,9 +59,9 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// Turns the seam's error into what an operation can use; secrets end here (`errors.hides-secrets`).
-    pub(crate) fn of(kind: CallKind, zone: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
+    pub(crate) fn of(kind: CallKind, target: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
         let cause = error.scrubbed(kind, scrubber);
-        let text = format!("{} in zone {zone} failed: {cause}", kind.name);
+        let text = format!("{} at hall {target} failed: {cause}", kind.name);
         let (meaning, error) = match error {
             CallError::Overlong(_) => (Meaning::Overlong, Error::transient(text).coded(reasons::TIMEOUT)),
             CallError::Backend(ApiError::Unreachable(_)) => {
@@ -94,15 +94,6 @@ impl From<Refused> for Error {
     }
 }
 
-/// Takes meanings as an answer: `None` in place of the error.
-pub(crate) fn tolerate<T>(result: Result<T, Refused>, tolerated: &[Meaning]) -> Result<Option<T>, Refused> {
-    match result {
-        Ok(value) => Ok(Some(value)),
-        Err(refused) if tolerated.contains(&refused.meaning) => Ok(None),
-        Err(refused) => Err(refused),
-    }
-}
-
 /// Why a call to the API gave no result.
 #[derive(Debug)]
 pub(crate) enum ApiError {
@@ -114,98 +105,6 @@ pub(crate) enum ApiError {
     Certificate(String),
     /// It was a success, but not one that can be read.
     Unreadable(String),
-}
-
-/// A refusal as it came over the wire.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) status: u16,
-    /// Empty where the answer was not the API's own.
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) retry_after: Option<Duration>,
-}
-
-/// What the API answers, always with the status 200.
-#[derive(Deserialize)]
-pub(crate) struct Answer {
-    ok: bool,
-    #[serde(default)]
-    result: serde_json::Value,
-    #[serde(default)]
-    error: Option<Failure>,
-}
-
-/// An error as the API writes it, in an answer or in a task.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Failure {
-    pub(crate) code: String,
-    #[serde(default)]
-    text: String,
-    #[serde(default)]
-    right: Option<String>,
-    #[serde(default)]
-    field: Option<String>,
-    #[serde(default)]
-    backoff_ms: Option<u64>,
-}
-
-impl Answer {
-    /// Reads an answer to its result. Another status, or another shape, says nothing about machines.
-    pub(crate) fn read<T: DeserializeOwned>(
-        status: u16,
-        body: &[u8],
-        scrubber: &Scrubber,
-    ) -> Result<T, ApiError> {
-        if status != 200 {
-            let message = scrubber.scrub(&String::from_utf8_lossy(body)).chars().take(200).collect();
-            return Err(ApiError::Refused(Refusal { status, message, ..Refusal::default() }));
-        }
-        // Where it broke is said, what stood there is not.
-        let unreadable = |error: serde_json::Error| {
-            ApiError::Unreadable(format!(
-                "unexpected JSON at line {} column {}",
-                error.line(),
-                error.column()
-            ))
-        };
-        match serde_json::from_slice(body).map_err(unreadable)? {
-            Self { ok: true, result, .. } => serde_json::from_value(result).map_err(unreadable),
-            Self { error: Some(failure), .. } => Err(ApiError::Refused(failure.refusal(scrubber))),
-            Self { error: None, .. } => {
-                Err(ApiError::Unreadable("it is neither a result nor an error".to_owned()))
-            }
-        }
-    }
-}
-
-impl Failure {
-    /// The refusal that it is, with the right or the field that it names.
-    pub(crate) fn refusal(self, scrubber: &Scrubber) -> Refusal {
-        let named =
-            |what: &str, name: Option<String>| name.map_or_else(String::new, |n| format!(" ({what} {n})"));
-        let message = format!("{}{}{}", self.text, named("right", self.right), named("field", self.field));
-        Refusal {
-            status: 200,
-            code: self.code,
-            message: scrubber.scrub(&message),
-            retry_after: self.backoff_ms.map(Duration::from_millis),
-        }
-    }
-}
-
-impl Refusal {
-    /// The code, or the status of what is not the API's own, for conditions. A code is a word; anything else may be a
-    /// quotation.
-    pub(crate) fn code(&self) -> String {
-        let word =
-            |code: &str| code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        match self.code.as_str() {
-            code if !code.is_empty() && word(code) => code.to_owned(),
-            _ => self.status.to_string(),
-        }
-    }
 }
 
 impl ApiError {
@@ -278,14 +177,7 @@ mod tests {
 
     #[test]
     fn unknown_is_transient() {
-        let unknown = Refusal { status: 200, code: "E_NEVER_HEARD_OF".to_owned(), ..Refusal::default() };
+        let unknown = Refusal { status: 418, code: "neverHeardOf".to_owned(), ..Refusal::default() };
         assert_eq!(classify(&unknown), (Meaning::Other, FailureClass::Transient));
-    }
-
-    #[test]
-    fn a_code_that_is_no_word_is_not_shown() {
-        let body = br##"{"ok": false, "error": {"code": "bad #cloud-config"}}"##;
-        let error = Answer::read::<()>(200, body, &Scrubber::default()).unwrap_err();
-        assert_eq!(error.code(), "200");
     }
 }

@@ -1,23 +1,37 @@
 //! `get`: the machine as the API shows it. It changes nothing (`get.read-only`).
 
-use provider_api::{Error, Instance};
+use provider_api::{Error, Instance, Mark};
 
-use crate::{id::MachineId, mark, provider::Stall, state};
+use crate::{id::MachineId, mark, provider::Stall, state::state, view::Machine};
 
 impl Stall {
-    /// The instance; `None` where it is proven gone: the API says that nothing has the name
-    /// (`get.not-found-only-with-proof`), or what has it is not ours (`get.never-anothers-data`).
+    /// The instance; `None` where it is proven gone.
     pub(crate) async fn get_machine(&self, id: &MachineId) -> Result<Option<Instance>, Error> {
-        let Some(machine) = self.backend.machine_find(&id.zone, id.name.as_str()).await? else {
-            return Ok(None);
-        };
-        let ours = mark::ownership(&machine.name, &machine.tags, &self.identity).ours();
-        Ok(ours.map(|mark| Instance {
+        Ok(self.look(id).await?.map(|(machine, mark)| Instance {
             id: id.to_id(),
             name: id.name.clone(),
             uid: mark.uid,
             created_at: machine.created_at(),
-            state: state::state(&machine, &self.addresses),
+            state: state(&machine, &self.addresses),
         }))
+    }
+
+    /// The machine with its mark; `None` where there is none. What stands there and is not ours is another instance, so
+    /// ours is gone (`get.never-anothers-data`).
+    pub(crate) async fn look(&self, id: &MachineId) -> Result<Option<(Machine, Mark)>, Error> {
+        let Some(machine) = self.find(id).await? else { return Ok(None) };
+        let ownership = mark::ownership(&machine.name, &machine.labels, &self.identity);
+        let why_not = ownership.why_not();
+        let mark = ownership.ours();
+        if mark.is_none() {
+            tracing::info!(provider = %self.name, id = %id.to_id(), "the machine of that name {why_not}");
+        }
+        Ok(mark.map(|mark| (machine, mark)))
+    }
+
+    /// What stands under the name, whosever it is; `None` where the API itself says that nothing does
+    /// (`get.not-found-only-with-proof`).
+    pub(crate) async fn find(&self, id: &MachineId) -> Result<Option<Machine>, Error> {
+        Ok(self.backend.machine_get(&id.target, id.name.as_str()).await?)
     }
 }

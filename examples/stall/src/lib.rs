@@ -1,7 +1,13 @@
 #![doc = include_str!("../README.md")]
 //!
 //! What lives here: the provider, its config and its profile. The contract is `provider-api`.
+//!
+//! The code has the words of all providers. Here
+//! - a target is a hall,
+//!
+//! and what leaves the crate says so: config, ids, texts.
 
+mod answer;
 mod backend;
 mod catalogue;
 mod check;
@@ -18,12 +24,13 @@ mod placement;
 mod profile;
 mod provider;
 mod state;
+mod tasks;
 mod view;
 
 use std::sync::Arc;
 
 pub use catalogue::CATALOGUE;
-pub use config::{Config, Endpoint, Zone};
+pub use config::{Config, Endpoint, Target};
 pub use profile::{TYPE, profile};
 pub use provider::Stall;
 use provider_api::{ProviderType, Registry};

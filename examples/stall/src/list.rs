@@ -1,21 +1,17 @@
-//! `list_by_tag`: every instance of this installation, in every state, from every zone. It changes nothing
+//! `list_by_tag`: every instance of this installation, in every state, from every target. It changes nothing
 //! (`list.read-only`).
 
 use futures::future::join_all;
-use provider_api::{Error, FailureClass, Listed, Listing, Name, Reason, Unreachable};
+use provider_api::{CallKind, Error, FailureClass, Listed, Listing, Name, Reason, Unreachable};
 use serde_json::Value;
 
 use crate::{
-    backend::LIST_LAG,
-    error::{Meaning, tolerate},
+    backend::{LIST_LAG, MACHINE_LIST},
     id::MachineId,
     mark,
     provider::Stall,
-    view::read_machine,
+    view::{Machine, read},
 };
-
-/// How often a listing begins anew when a cursor is no longer good.
-const FRESH_STARTS: usize = 3;
 
 impl Stall {
     /// The whole scope (`list.whole-scope`), and what of it could not be read.
@@ -23,77 +19,53 @@ impl Stall {
         // The API's list may be behind. After that time it has all that stood when the listing was asked for, so it is
         // not short of what was just made (list.never-silently-short).
         self.seam.pause(LIST_LAG).await;
-        // A zone gets half of the budget, so that one that hangs does not take the others' answers with it.
+        let ours = |target: &str, item| {
+            let machine = read::<Machine>(item)?;
+            let mark = mark::ownership(&machine.name, &machine.labels, &self.identity).ours();
+            Ok(mark.map(|mark| {
+                let name = Name::from_uid(&mark.uid);
+                let id = MachineId::new(target, &name).to_id();
+                Listed { id, name, uid: mark.uid, created_at: machine.created_at() }
+            }))
+        };
+        let (items, unreachable) = self.every(MACHINE_LIST, ours).await?;
+        Ok(Listing { items, unreachable })
+    }
+
+    /// What `ours` makes of each item that a target lists, of all targets. It answers with a name where it cannot read one
+    /// (`list.one-unreadable-is-reported`), and with `None` where one is not ours.
+    pub(crate) async fn every<T>(
+        &self,
+        kind: CallKind,
+        ours: impl Fn(&str, Value) -> Result<Option<T>, String>,
+    ) -> Result<(Vec<T>, Vec<Unreachable>), Error> {
+        // A target gets half of the budget, so that one that hangs does not take the others' answers with it.
         let within = self.budgets.list / 2;
-        let zones = self.config.zones.iter().map(|zone| async {
-            let part = self.seam.bounded(within, self.list_zone(&zone.name)).await;
-            (&zone.name, part.unwrap_or_else(|overlong| Err(Error::transient(overlong.to_string()))))
+        let targets = self.config.targets.iter().map(|target| async {
+            let items = self.seam.bounded(within, self.backend.every(kind, &target.name)).await;
+            let items = items.map_err(|overlong| Error::transient(overlong.to_string()));
+            (&target.name, items.and_then(|items| Ok(items?)))
         });
-        let mut listing = Listing::default();
-        for (zone, part) in join_all(zones).await {
-            match part {
-                Ok(part) => {
-                    listing.items.extend(part.items);
-                    listing.unreachable.extend(part.unreachable);
-                }
-                // What is Permanent will not pass, and is no matter of one zone (list.never-silently-short).
+        let (mut found, mut unreachable) = (Vec::new(), Vec::new());
+        for (target, items) in join_all(targets).await {
+            match items {
+                Ok(items) => items.into_iter().for_each(|item| match ours(target, item) {
+                    Ok(item) => found.extend(item),
+                    Err(name) => unreachable.push(Unreachable {
+                        target: format!("{target}/{name}"),
+                        reason: Reason::new("Unreadable", "its entry in the listing cannot be read"),
+                    }),
+                }),
+                // What is Permanent will not pass, and is no matter of one target (list.never-silently-short).
                 Err(error) if error.class() == FailureClass::Permanent => return Err(error),
                 // list.partial-as-declared
                 Err(error) => {
                     let code = error.code().unwrap_or("Unreachable").to_owned();
                     let reason = Reason::new(code, error.message().to_owned());
-                    listing.unreachable.push(Unreachable { target: zone.clone(), reason });
+                    unreachable.push(Unreachable { target: target.clone(), reason });
                 }
             }
         }
-        Ok(listing)
-    }
-
-    /// One zone, page after page (`list.all-pages`).
-    async fn list_zone(&self, zone: &str) -> Result<Listing, Error> {
-        for _ in 0..FRESH_STARTS {
-            if let Some(items) = self.pages(zone).await? {
-                return Ok(self.read(zone, items));
-            }
-        }
-        let text = format!("zone {zone} refused the cursors that it gave out, {FRESH_STARTS} times");
-        Err(Error::transient(text).coded("E_CURSOR"))
-    }
-
-    /// All pages; `None` when a cursor was no longer good.
-    async fn pages(&self, zone: &str) -> Result<Option<Vec<Value>>, Error> {
-        let (mut items, mut cursor) = (Vec::new(), None);
-        loop {
-            let page = self.backend.machine_list(zone, cursor.as_deref()).await;
-            let Some(page) = tolerate(page, &[Meaning::BadPage])? else { return Ok(None) };
-            items.extend(page.machines);
-            cursor = page.cursor;
-            if cursor.is_none() {
-                return Ok(Some(items));
-            }
-        }
-    }
-
-    /// What is ours (`list.only-managed`), and what cannot be read (`list.one-unreadable-is-reported`).
-    fn read(&self, zone: &str, items: Vec<Value>) -> Listing {
-        let mut listing = Listing::default();
-        for item in items {
-            match read_machine(item) {
-                Ok(machine) => {
-                    let Some(mark) = mark::ownership(&machine.name, &machine.tags, &self.identity).ours()
-                    else {
-                        continue;
-                    };
-                    let name = Name::from_uid(&mark.uid);
-                    let id = MachineId::new(zone, &name).to_id();
-                    listing.items.push(Listed { id, name, uid: mark.uid, created_at: machine.created_at() });
-                }
-                Err(name) => listing.unreachable.push(Unreachable {
-                    target: format!("{zone}/{name}"),
-                    reason: Reason::new("Unreadable", "the API's answer about it cannot be read"),
-                }),
-            }
-        }
-        listing
+        Ok((found, unreachable))
     }
 }

@@ -1,17 +1,17 @@
-//! The mark as tags: what is written, and whose a machine is.
+//! The mark as labels: what is written, and whose a machine is.
 
 use std::collections::BTreeMap;
 
 use provider_api::{Identity, Mark, Ownership, Uid};
 
-/// The tags of a new machine. They are part of the creating call (`create.marks-from-first-moment`).
+/// The labels of a new machine. They are part of the creating call (`create.marks-from-first-moment`).
 pub(crate) fn labels(identity: &Identity, uid: &Uid) -> BTreeMap<String, String> {
     let mark = Mark { uid: uid.clone(), installation: identity.installation.clone(), created_at: None };
     mark.pairs().into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Whose a machine of that name and with those tags is. A mark under another name than its own makes nothing ours
+/// Whose a machine of that name and with those labels is. A mark under another name than its own makes nothing ours
 /// (`get.inherited-mark-is-not-ours`, `list.inherited-mark-is-not-listed`).
-pub(crate) fn ownership(name: &str, tags: &BTreeMap<String, String>, identity: &Identity) -> Ownership {
-    Ownership::of(name, identity, |key| tags.get(key).map(String::as_str))
+pub(crate) fn ownership(name: &str, labels: &BTreeMap<String, String>, identity: &Identity) -> Ownership {
+    Ownership::of(name, identity, |key| labels.get(key).map(String::as_str))
 }

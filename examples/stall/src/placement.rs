@@ -22,7 +22,7 @@ pub(crate) fn place(request: &CreateRequest, config: &Config, images: &ImageRule
             return Err(Error::permanent(text));
         }
         Ok(Placed {
-            id: MachineId::new(zone(request, config)?, &request.name),
+            id: MachineId::new(target(request, config)?, &request.name),
             image: image(request, config, images)?,
             machine_type: machine_type(request, config)?,
         })
@@ -30,17 +30,18 @@ pub(crate) fn place(request: &CreateRequest, config: &Config, images: &ImageRule
     resolve().map_err(|error| error.coded("BadPlacement").leaving(LeftBehind::Nothing))
 }
 
-fn zone<'c>(request: &CreateRequest, config: &'c Config) -> Result<&'c str, Error> {
+fn target<'c>(request: &CreateRequest, config: &'c Config) -> Result<&'c str, Error> {
     let asked = request.placement.zone.as_deref();
-    let first = config.zones.iter().find(|zone| !zone.decommissioned);
-    let zone = asked.map_or(first, |asked| config.zone(asked));
-    let known = || config.zones.iter().map(|zone| zone.name.as_str());
-    let zone = zone.ok_or_else(|| unknown("placement.zone", asked.unwrap_or("none"), known()))?;
-    if zone.decommissioned {
-        let text = format!("placement.zone {:?} is decommissioned, and nothing new is made there", zone.name);
+    let first = config.targets.iter().find(|target| !target.decommissioned);
+    let target = asked.map_or(first, |asked| config.target(asked));
+    let known = || config.targets.iter().map(|target| target.name.as_str());
+    let target = target.ok_or_else(|| unknown("placement.zone", asked.unwrap_or("none"), known()))?;
+    if target.decommissioned {
+        let text =
+            format!("placement.zone {:?} is decommissioned, and nothing new is made there", target.name);
         return Err(Error::permanent(text));
     }
-    Ok(&zone.name)
+    Ok(&target.name)
 }
 
 /// The image: of the catalogue, or one that `allowedImagePrefixes` lets through (`create.image-allow-list`).
@@ -55,13 +56,11 @@ fn image(request: &CreateRequest, config: &Config, images: &ImageRules) -> Resul
 }
 
 fn machine_type(request: &CreateRequest, config: &Config) -> Result<String, Error> {
-    let Some(asked) = &request.placement.machine_type else {
-        return Ok(config.machine_types.first().cloned().unwrap_or_default());
-    };
-    if config.machine_types.contains(asked) {
-        return Ok(asked.clone());
-    }
-    Err(unknown("placement.machineType", asked, config.machine_types.iter().map(String::as_str)))
+    let asked = request.placement.machine_type.as_deref();
+    let mut types = config.machine_types.iter();
+    let found = types.find(|name| asked.is_none_or(|asked| asked == *name));
+    let known = || config.machine_types.iter().map(String::as_str);
+    found.cloned().ok_or_else(|| unknown("placement.machineType", asked.unwrap_or("none"), known()))
 }
 
 fn unknown<'k>(field: &str, asked: &str, known: impl Iterator<Item = &'k str>) -> Error {

@@ -1,37 +1,30 @@
 //! What the provider declares about itself. Rules follow it: what is declared absent is tested to be absent.
 
-use std::time::Duration;
-
 use provider_api::{
     CallBudget, Profile, StateKind,
     profile::{
-        AsyncOp, BackendTest, BoundedWait, ClientKind, CredentialsFrom, DeleteReturn, Delivery, ListPartial,
+        AsyncOp, BackendTest, ClientKind, CredentialsFrom, DeleteReturn, Delivery, IpSource, ListPartial,
         NotFound, PlacementField, Quota, Readiness,
     },
 };
 
-use crate::{backend::CALLS, id::IDS, state::TABLE};
+use crate::{backend::CALLS, delete::UNLOCKED, id::IDS, state::TABLE};
 
 /// The type's name in the config.
 pub const TYPE: &str = "stall";
-
-/// The wait of a deletion for whatever else works on the machine.
-pub(crate) const TASK: BoundedWait = BoundedWait {
-    for_what: "the task that works on the machine",
-    every: Duration::from_secs(2),
-    at_most: Duration::from_secs(30),
-};
 
 /// The profile. What is not said here is the plainest value, see [`Profile::plain`].
 pub fn profile() -> Profile {
     let mut profile = Profile::plain(TYPE);
     profile.readiness = Readiness::ProvisioningWindow;
+    profile.ip_source = IpSource::AssignedAtCreate;
+    profile.not_found = NotFound::ErrorCode;
     profile.delete_return = DeleteReturn::ReturnsEarly;
+    profile.late_failures = true;
+    profile.async_ops.extend([AsyncOp::TaskHandle, AsyncOp::BackendLock]);
+    profile.waits.push(UNLOCKED);
     profile.list_partial = ListPartial::OmitUnreachable;
     profile.quota = Quota::Detected;
-    profile.not_found = NotFound::ErrorCode;
-    profile.async_ops = [AsyncOp::TaskHandle, AsyncOp::BackendLock].into();
-    profile.late_failures = true;
     profile.credentials = CredentialsFrom::MountedFiles;
     profile.client_kind = ClientKind::ThinClient;
     profile.backend_test = BackendTest::ManualRunbook;
@@ -41,11 +34,10 @@ pub fn profile() -> Profile {
     profile.states =
         [StateKind::Provisioning, StateKind::Running, StateKind::Stopped, StateKind::Terminated].into();
     profile.native_states = TABLE.to_vec();
-    profile.check_target = "zone";
+    profile.check_target = "hall";
     profile.check_details = vec!["version", "machines", "quota"];
     profile.calls = CALLS.to_vec();
     profile.call_budget = CallBudget { create: 3, get: 1, delete: 2, list: 1, list_each: 0, check: 1 };
-    profile.waits = vec![TASK];
     profile.id_pattern = IDS.pattern();
     profile.reachable_from = "the network of the hall";
     profile.distinct_egress = "yes: each machine has an address of its own";

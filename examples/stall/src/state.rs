@@ -20,8 +20,8 @@ pub(crate) fn state(machine: &Machine, addresses: &AddressPolicy) -> State {
         let reason = Reason::new("Deleting", "its deletion is in progress");
         return State::Stopped { reason: Some(reason) };
     }
-    match kind(&machine.phase) {
-        StateKind::Running => match addresses.pick(machine.ip) {
+    match kind(machine) {
+        StateKind::Running => match addresses.pick(machine.addresses.iter().copied()) {
             Some(address) => State::Running { address },
             // get.no-address-is-provisioning
             None => {
@@ -36,19 +36,24 @@ pub(crate) fn state(machine: &Machine, addresses: &AddressPolicy) -> State {
 }
 
 /// The kind of state; an unknown status is Stopped (`get.unknown-state-is-stopped`).
-pub(crate) fn kind(status: &str) -> StateKind {
-    row(status).and_then(NativeState::state).unwrap_or(StateKind::Stopped)
+pub(crate) fn kind(machine: &Machine) -> StateKind {
+    row(machine).and_then(NativeState::state).unwrap_or(StateKind::Stopped)
+}
+
+/// Whether `create` starts it (`create.adopts-own-partial`).
+pub(crate) fn is_started(machine: &Machine) -> bool {
+    row(machine).is_some_and(|row| row.started)
 }
 
 /// Why it is in that state, in the backend's own words where it has some (`get.reasons-reach-the-caller`).
 pub(crate) fn reason(machine: &Machine) -> Option<Reason> {
-    let said = row(&machine.phase).is_none_or(|row| row.reasoned);
-    let text = || machine.why.clone().unwrap_or_else(|| format!("its phase is {}", machine.phase));
-    said.then(|| Reason::new(camel_case(&machine.phase), text()))
+    let said = row(machine).is_none_or(|row| row.reasoned);
+    let text = || machine.reason.clone().unwrap_or_else(|| format!("its phase is {}", machine.status));
+    said.then(|| Reason::new(camel_case(&machine.status), text()))
 }
 
-fn row(status: &str) -> Option<&'static NativeState> {
-    TABLE.iter().find(|row| row.native == status)
+fn row(machine: &Machine) -> Option<&'static NativeState> {
+    TABLE.iter().find(|row| row.native == machine.status)
 }
 
 /// `out-of-memory` as `OutOfMemory`.

@@ -7,17 +7,18 @@ mod fake;
 
 use std::{sync::Arc, time::Duration};
 
-use fake::{Api, empty};
+use fake::{Api, TARGETS, config, empty};
 use provider_api::{
     Context, Deadline, Identity, InstallationId, Registry, SystemClock, TokioSpawner, reasons,
 };
-use provider_stall::{CATALOGUE, register};
+use provider_stall::{CATALOGUE, TYPE, register};
 use providertest::{
     fake::{Certificate, On, Tls, http::Server, store::Shared},
     harness::Folder,
     ledger::Ledger,
     wire::Wire,
 };
+use serde_json::json;
 
 #[test]
 fn a_certificate_is_good_when_the_ca_file_vouches_for_it() {
@@ -27,23 +28,22 @@ fn a_certificate_is_good_when_the_ca_file_vouches_for_it() {
         let (token, ca) = (folder.path().unwrap().join("token"), folder.path().unwrap().join("ca.pem"));
         std::fs::write(&token, "a token\n").unwrap();
         let clock = Arc::new(SystemClock::default());
-        let api = Arc::new(Api::new(Shared::new(empty(b"a token".to_vec()), clock.clone())));
+        let store = Shared::new(empty(b"a token".to_vec()), clock.clone());
+        let api = Arc::new(Api::new(store));
         let tls = Tls::new(&[]).unwrap();
         let server = Server::new(api, Wire::new(Ledger::default()), CATALOGUE);
         let serving = server.serve(On::Tls(tls.clone())).unwrap();
 
         let mut registry = Registry::default();
         register(&mut registry);
-        let yaml = format!(
-            "providers: [{{name: a, type: stall, stall: {{endpoint: '{}', caFile: {}, \
-             credentialsFile: {}, zones: [{{name: north}}], images: {{a: b}}, machineTypes: [s1]}}}}]",
-            serving.url(),
-            ca.display(),
-            token.display()
-        );
+        let mut block = config();
+        block["halls"] = json!([{"name": TARGETS[0]}]);
+        block["endpoint"] = json!(serving.url());
+        (block["caFile"], block["credentialsFile"]) = (json!(ca), json!(token));
+        let config = json!({"providers": [{"name": "a", "type": TYPE, TYPE: block}]}).to_string();
         let identity = Identity::new(InstallationId::parse("test").unwrap());
         let providers = registry.load(
-            &yaml,
+            &config,
             |_| {},
             |name| Context::new(name.clone(), identity.clone(), clock.clone(), Arc::new(TokioSpawner)),
         );

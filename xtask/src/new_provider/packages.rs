@@ -1,6 +1,6 @@
 //! Our crates as packages: packed as for a registry, and unpacked where nothing else of this workspace is.
 
-use super::KIT;
+use super::standalone::KIT;
 use crate::cache::cannot_write;
 use crate::outcome::{Outcome, Stop};
 use crate::run;

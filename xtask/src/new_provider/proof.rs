@@ -1,10 +1,11 @@
-//! The proof that the template holds, in a workspace of its own over the packages as they would be published: as it is
-//! made, its crate compiles without a warning and runs the whole suite, whose red rules name the file to write. What an
-//! author would write is put in operation by operation; each time the red rules are fewer and name the next file, and in
-//! the end the crate is conformant.
+//! The proof that the template holds, in workspaces of their own over the packages as they would be published: in every
+//! shape its crate compiles without a warning and runs the whole suite, whose red rules name the file to write, and with
+//! what an author would write it is conformant. In the plainest that is put in operation by operation, and each time the
+//! red rules are fewer and name the next file. The examples show how far it is from there to other backends.
 
-use super::{Files, Kit, Spelling, make_at, packages, write_all};
+use super::{Files, Kit, Shape, lines, make_at, packages, write_all};
 use crate::conformance::{self, SUITE};
+use crate::flags;
 use crate::outcome::{Outcome, Stop};
 use crate::run;
 use crate::workspace::Workspace;
@@ -24,28 +25,86 @@ const FILLED: [Files; 4] = [
 /// What a file says that is still to be written, when it is called.
 const UNWRITTEN: &str = "is not written yet: write it in ";
 
-/// How many lines an author may have to write until the crate is conformant.
-const MOST_LINES: usize = 600;
 /// The crate's tests beside the suite.
 const TLS: &str = "tls";
 /// The verdict of a suite without a red rule.
 const CONFORMANT: &str = "conformant";
 
-/// Makes a crate, and runs its suite before and after each file that is filled.
+/// Makes crates of every shape, runs their suites, fills them; counts the lines of the examples.
 pub(crate) fn step(workspace: &Workspace) -> Outcome {
-    let sample = Sample::make(workspace)?;
-    let mut report = sample.judge(&[])?;
-    let silent: Vec<_> =
-        red(&report).into_iter().filter(|rule| !rule.to_string().contains(UNWRITTEN)).collect();
-    if let Some(rule) = silent.first() {
-        return Err(Stop::failed(format!(
+    let host = run::read(Command::new("rustc").arg("-vV"))?;
+    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
+    // Whatever the lock file names is had before; from here on nothing is.
+    run::read(workspace.cargo().args(["fetch", "--locked", "--target", host]))?;
+    let home = workspace.target.join("new-provider");
+    let kit = home.join("packages");
+    packages::unpack(workspace, &kit)?;
+    for flags in shapes() {
+        let sample = Sample::make(workspace, &kit, &home.join("sample"), &flags)?;
+        println!("{}", sample.shape.command);
+        let made = lines::read(&sample.folder)?;
+        let report = sample.judge(&["--lib", "--test", TLS])?;
+        all_say_what_to_write(&report)?;
+        let report = if flags == flags::Shape::default() {
+            fill_by_steps(&sample, report)?
+        } else {
+            (0..FILLED.len()).try_for_each(|at| sample.fill(at))?;
+            sample.judge(&["--lib", "--test", TLS])?
+        };
+        let lines = lines::between(&made, &lines::read(&sample.folder)?);
+        if report["verdict"]["is"] != CONFORMANT {
+            let verdict = &report["verdict"];
+            return Err(Stop::failed(format!("with what is to be written, the crate is {verdict}")));
+        }
+        println!("with {lines} lines beyond the generated ones: conformant");
+        if lines >= lines::MOST {
+            return Err(Stop::failed(format!("{} lines of an author's own are too many", lines::MOST)));
+        }
+    }
+    let examples = workspace.root.join("examples");
+    for entry in fs::read_dir(&examples).map_err(|error| cannot("read", &examples, &error))? {
+        let folder = entry.map_err(|error| cannot("read", &examples, &error))?.path();
+        lines::count(workspace, &folder)?;
+    }
+    Ok(())
+}
+
+/// Every combination of what changes more than words, the plainest first. Each that is not has other words too.
+fn shapes() -> impl Iterator<Item = flags::Shape> {
+    (0..8).map(|bits| {
+        let (endpoint_per_target, parts, tasks) = (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0);
+        let word = |word: &str, wanted: bool| wanted.then(|| word.to_owned());
+        flags::Shape {
+            target: word("host", bits > 0),
+            instance: word("box", bits > 0),
+            parts: word("disk", parts),
+            endpoint_per_target,
+            tasks,
+        }
+    })
+}
+
+/// Checks that each red rule of a fresh crate says what to write.
+fn all_say_what_to_write(report: &Value) -> Outcome {
+    let red = red(report);
+    let silent: Vec<_> = red.iter().filter(|rule| !rule.to_string().contains(UNWRITTEN)).collect();
+    match silent.first() {
+        Some(rule) => Err(Stop::failed(format!(
             "{} red rules of a fresh crate do not say what to write: {} says {}",
             silent.len(),
             rule["id"],
             rule["reason"]
-        )));
+        ))),
+        None if red.is_empty() => Err(Stop::failed("a fresh crate has no red rule")),
+        None => {
+            println!("{:>3} red rules, each of which says what is to be written", red.len());
+            Ok(())
+        }
     }
-    let mut lines = 0;
+}
+
+/// Puts in what an author would write, runs the suite after each file, and returns the last report.
+fn fill_by_steps(sample: &Sample<'_>, mut report: Value) -> Outcome<Value> {
     for (at, files) in FILLED.iter().enumerate() {
         let (path, _) = files[0];
         let red = red(&report);
@@ -56,46 +115,31 @@ pub(crate) fn step(workspace: &Workspace) -> Outcome {
             return Err(Stop::failed(format!("{path} is to be written next, and no red rule says so")));
         }
         let before = red.len();
-        lines += sample.fill(at)?;
+        sample.fill(at)?;
         let tests: &[_] = if at + 1 == FILLED.len() { &["--lib", "--test", TLS] } else { &[] };
         report = sample.judge(tests)?;
         if self::red(&report).len() >= before {
             return Err(Stop::failed(format!("with {path} written, no fewer rules are red than before")));
         }
     }
-    if report["verdict"]["is"] != CONFORMANT {
-        return Err(Stop::failed(format!("with what is to be written, the crate is {}", report["verdict"])));
-    }
-    println!("with {lines} lines beyond the generated ones: conformant");
-    if lines >= MOST_LINES {
-        return Err(Stop::failed(format!("that is more than {MOST_LINES} lines of an author's own")));
-    }
-    Ok(())
+    Ok(report)
 }
 
 /// A crate made from the template.
 struct Sample<'w> {
     workspace: &'w Workspace,
-    spelling: Spelling,
+    shape: Shape,
     folder: PathBuf,
 }
 
 impl<'w> Sample<'w> {
-    fn make(workspace: &'w Workspace) -> Outcome<Self> {
-        let host = run::read(Command::new("rustc").arg("-vV"))?;
-        let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap_or_default();
-        // Whatever the lock file names is had before; from here on nothing is.
-        run::read(workspace.cargo().args(["fetch", "--locked", "--target", host]))?;
-        let home = workspace.target.join("new-provider");
-        let folder = home.join("sample");
+    fn make(workspace: &'w Workspace, kit: &Path, folder: &Path, flags: &flags::Shape) -> Outcome<Self> {
         if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(|error| cannot("clear", &folder, &error))?;
+            fs::remove_dir_all(folder).map_err(|error| cannot("clear", folder, &error))?;
         }
-        let spelling = Spelling::of("sample")?;
-        let kit = home.join("packages");
-        packages::unpack(workspace, &kit)?;
-        make_at(workspace, &spelling, &folder, &Kit::Unpacked(&kit))?;
-        let sample = Self { workspace, spelling, folder };
+        let shape = Shape::of("sample", flags)?;
+        make_at(workspace, &shape, folder, &Kit::Unpacked(kit))?;
+        let sample = Self { workspace, shape, folder: folder.to_owned() };
         // Of its own code no warning is let pass.
         let manifest = sample.read("Cargo.toml")?;
         let strict =
@@ -106,7 +150,7 @@ impl<'w> Sample<'w> {
 
     /// Builds its suite and these tests, runs the tests, and returns the report of the suite.
     fn judge(&self, tests: &[&str]) -> Outcome<Value> {
-        let package = self.spelling.package();
+        let package = self.shape.name.package();
         let mut cargo = run::cargo();
         cargo.args(["test", "--offline", "--test", SUITE]).args(tests);
         cargo.current_dir(&self.folder).env("CARGO_TARGET_DIR", &self.workspace.target);
@@ -131,7 +175,7 @@ impl<'w> Sample<'w> {
         suite
             .arg("--json")
             .arg(&file)
-            .env("CARGO_PKG_NAME", self.spelling.package())
+            .env("CARGO_PKG_NAME", self.shape.name.package())
             .current_dir(&self.folder);
         let output = suite.output().map_err(|error| run::not_started(&suite, &error))?;
         let text = fs::read_to_string(&file).map_err(|error| {
@@ -148,15 +192,10 @@ impl<'w> Sample<'w> {
         Ok(report)
     }
 
-    /// Writes what an author would write next, and says how many lines the template did not have.
-    fn fill(&self, at: usize) -> Outcome<usize> {
-        let mut lines = 0;
-        let mut files = Vec::new();
-        for (path, text) in FILLED[at] {
-            let text = self.spelling.put(text);
-            lines += added(&self.read(path)?, &text);
-            files.push(((*path).to_owned(), text));
-        }
+    /// Writes what an author would write next.
+    fn fill(&self, at: usize) -> Outcome {
+        let put = |(path, text): &(&str, &str)| ((*path).to_owned(), self.shape.render(text));
+        let mut files: Vec<_> = FILLED[at].iter().map(put).collect();
         if at + 1 == FILLED.len() {
             // Once all is written, the compiler asks for these two.
             let library = self.read("src/lib.rs")?;
@@ -168,8 +207,7 @@ impl<'w> Sample<'w> {
             let after = after.split_once("\n}\n\n").map_or("", |(_, after)| after);
             files.push(("src/error.rs".to_owned(), format!("{before}{after}")));
         }
-        self.write(&files)?;
-        Ok(lines)
+        self.write(&files)
     }
 
     fn read(&self, path: &str) -> Outcome<String> {
@@ -178,7 +216,7 @@ impl<'w> Sample<'w> {
     }
 
     fn write(&self, files: &[(String, String)]) -> Outcome {
-        write_all(&self.folder, files).map_err(|error| cannot("write", &self.folder, &error))
+        write_all(&self.folder, files).map(drop).map_err(|error| cannot("write", &self.folder, &error))
     }
 }
 
@@ -193,36 +231,26 @@ fn red(report: &Value) -> Vec<&Value> {
     rules.filter(|rule| ["fail", "error", "blocked"].iter().any(|status| rule["status"] == *status)).collect()
 }
 
-/// How many lines of a text another one does not have, empty ones apart.
-fn added(before: &str, after: &str) -> usize {
-    let mut known: Vec<_> = before.lines().map(str::trim).collect();
-    let news = after.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_new = |line: &&str| match known.iter().position(|other| other == line) {
-        Some(at) => {
-            known.swap_remove(at);
-            false
-        }
-        None => true,
-    };
-    news.filter(is_new).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
 
     #[test]
-    fn lines_are_counted_as_often_as_they_stand() {
-        assert_eq!(added("a\nb\n", "  b\na\n\na\nc\n"), 2);
-        assert_eq!(added("a\n", "a\n"), 0);
-    }
-
-    #[test]
-    fn every_file_that_is_filled_is_one_of_the_template() {
-        for (path, text) in FILLED.into_iter().flatten() {
-            let (_, template) = super::super::TEMPLATE.iter().find(|(known, _)| known == path).unwrap();
-            assert!(added(template, text) > 0, "{path}");
-            assert!(template.contains("// TO WRITE"), "{path}");
+    fn what_is_filled_stands_in_the_place_of_what_is_to_be_written() {
+        for flags in shapes() {
+            let shape = Shape::of("sample", &flags).unwrap();
+            let template: BTreeMap<_, _> = shape.rendered().into_iter().collect();
+            for (path, text) in FILLED.into_iter().flatten() {
+                let (made, filled) = (&template[*path], shape.render(text));
+                assert!(made.contains("// TO WRITE"), "{path}");
+                assert!(lines::added(made, &filled) > 0, "{path}");
+                if path.starts_with("src/") {
+                    let (_, after) = made.split_once("Err(unwritten(").unwrap();
+                    let (_, given) = after.split_once("\n    }\n").unwrap();
+                    assert!(filled.ends_with(given), "{}: {path} lacks what is written", shape.command);
+                }
+            }
         }
     }
 }

@@ -5,14 +5,14 @@ mod fake;
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use fake::{Api, BASE, HOSTS, Machine, OTHER_BASE, empty};
+use fake::{Api, MACHINE_TYPES, Machine, OTHER_IMAGE, TARGETS, VERSION, config, empty, nonsense};
 use provider_api::{CreateRequest, Owner, Placement, ProviderType, Secret, Uid};
 use provider_cellar::{CATALOGUE, TYPE, profile};
 use providertest::{
     fake::{
         On, Serving,
         hand::StoreHand,
-        http::{Fake as _, Request, Server},
+        http::{Fake as _, Server},
         store::Shared,
     },
     harness::{Backend, Case, Hand, Harness, HarnessError, Setup, Shape, Thing, Unable},
@@ -22,17 +22,18 @@ use serde_json::{Value, json};
 /// Makes fakes.
 pub(crate) struct Fakes;
 
-/// One fake, and the provider's way to it.
+/// One fake, and the provider's ways to it.
 struct Served {
     store: Shared<Machine>,
     hand: StoreHand<Machine>,
     token_file: PathBuf,
-    /// One daemon for each host.
-    daemons: Vec<Daemon>,
+    /// One for each host.
+    endpoints: Vec<Endpoint>,
 }
 
-/// The daemon of one host. It serves for as long as the case.
-struct Daemon {
+/// The API of one host. It serves for as long as the case.
+struct Endpoint {
+    target: &'static str,
     api: Arc<Api>,
     socket: PathBuf,
     _serving: Serving,
@@ -49,13 +50,12 @@ impl Harness for Fakes {
     }
 
     fn setups(&self) -> Vec<Setup> {
-        let setup = |name, version: &str| Setup {
-            name,
+        vec![Setup {
+            name: VERSION,
             profile: profile(),
             catalogue: CATALOGUE,
-            backend_version: version.to_owned(),
-        };
-        vec![setup("r7", "fake, API revision 7")]
+            backend_version: format!("fake, API {VERSION}"),
+        }]
     }
 
     async fn open(&self, setup: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError> {
@@ -63,16 +63,16 @@ impl Harness for Fakes {
         let token_file = folder.join("token");
         let store = Shared::new(empty(StoreHand::<Machine>::token(case, 0)), Arc::clone(&case.clock));
         let hand = StoreHand::new(store.clone(), case).with_token_file(token_file.clone())?;
-        let serve = |host| {
-            let api = Arc::new(Api { host, store: store.clone() });
+        let serve = |target| {
+            let api = Arc::new(Api::new(target, store.clone()));
+            let socket = folder.join(format!("{target}.sock"));
             let server = Server::new(Arc::clone(&api) as _, case.wire.clone(), setup.catalogue);
-            let socket = folder.join(format!("{host}.sock"));
             let serving = server.serve(On::Unix(socket.clone()));
             let serving = serving.map_err(|error| HarnessError(format!("cannot serve the fake: {error}")))?;
-            Ok(Daemon { api, socket, _serving: serving })
+            Ok(Endpoint { target, api, socket, _serving: serving })
         };
-        let daemons = HOSTS.into_iter().map(serve).collect::<Result<_, HarnessError>>()?;
-        Ok(Box::new(Served { store, hand, token_file, daemons }))
+        let endpoints = TARGETS.into_iter().map(serve).collect::<Result<_, HarnessError>>()?;
+        Ok(Box::new(Served { store, hand, token_file, endpoints }))
     }
 }
 
@@ -83,18 +83,18 @@ impl Backend for Served {
     }
 
     fn block(&self, shape: &[Shape]) -> Result<Value, Unable> {
-        let without = |host: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == host));
-        let retired = |host: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(z) if z == host));
-        let hosts = self.daemons.iter().filter(|daemon| !without(daemon.api.host)).map(|daemon| {
-            let (host, endpoint) = (daemon.api.host, format!("unix:{}", daemon.socket.display()));
-            json!({"name": host, "endpoint": endpoint, "decommissioned": retired(host)})
+        let without =
+            |target: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == target));
+        let retired =
+            |target: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(t) if t == target));
+        let endpoints = self.endpoints.iter().filter(|endpoint| !without(endpoint.target));
+        let targets = endpoints.map(|Endpoint { target, socket, .. }| {
+            let endpoint = format!("unix:{}", socket.display());
+            json!({"name": target, "endpoint": endpoint, "decommissioned": retired(target)})
         });
-        let mut block = json!({
-            "credentialsFile": self.token_file,
-            "hosts": hosts.collect::<Vec<_>>(),
-            "images": {"squid": BASE},
-            "machineTypes": {"large": 4, "small": 1},
-        });
+        let mut block = config();
+        block["credentialsFile"] = json!(self.token_file);
+        block["hosts"] = targets.collect();
         if shape.contains(&Shape::Broken) {
             block["colour"] = json!("red");
             block["machineTypes"] = json!(7);
@@ -117,16 +117,16 @@ impl Backend for Served {
         let mut cloud_init = format!("#cloud-config\nfinal_message: this is for {uid} alone\n").into_bytes();
         cloud_init.extend([0, 0xfe, 0xff, b'\n']);
         let mut request = CreateRequest::new(uid.clone(), owner, Secret::new(cloud_init));
-        request.placement = placement(HOSTS[0]);
+        request.placement = placement(TARGETS[0]);
         request
     }
 
     fn placements(&self) -> Vec<Placement> {
-        HOSTS.map(placement).into()
+        TARGETS.map(placement).into()
     }
 
     fn targets(&self) -> Vec<String> {
-        HOSTS.map(str::to_owned).into()
+        TARGETS.map(str::to_owned).into()
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -134,7 +134,7 @@ impl Backend for Served {
     }
 
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)> {
-        let (good, nowhere) = (placement(HOSTS[0]), Some("nowhere".to_owned()));
+        let (good, nowhere) = (placement(TARGETS[0]), Some("nowhere".to_owned()));
         vec![
             (Placement { zone: nowhere.clone(), ..good.clone() }, "placement.zone"),
             (Placement { machine_type: nowhere.clone(), ..good.clone() }, "placement.machineType"),
@@ -143,7 +143,7 @@ impl Backend for Served {
     }
 
     fn uncatalogued_image(&self) -> Option<String> {
-        Some(OTHER_BASE.to_owned())
+        Some(OTHER_IMAGE.to_owned())
     }
 
     fn hand(&self) -> &dyn Hand {
@@ -158,21 +158,17 @@ impl Hand for Served {
     }
 
     async fn send_nonsense(&self) -> Result<bool, Unable> {
-        let token = String::from_utf8_lossy(&self.store.open().token).into_owned();
-        let nonsense = http::Request::put("/boxes/nonsense")
-            .header("authorization", format!("Bearer {token}"))
-            .body(r#"{"labels": {}, "cpus": 0, "disks": ["no-such-disk"]}"#.into())
-            .map_err(|_| Unable("write down nonsense"))?;
-        let answer = self.daemons[0].api.answer(&Request::of(nonsense));
-        Ok(answer.map_or(true, |answer| !answer.status().is_success()))
+        let nonsense = nonsense(&String::from_utf8_lossy(&self.store.open().token));
+        let api = &self.endpoints[0].api;
+        Ok(api.answer(&nonsense).map_or(true, |answer| api.refuses(&answer)))
     }
 }
 
-fn placement(host: &str) -> Placement {
+fn placement(target: &str) -> Placement {
     Placement {
         region: None,
-        zone: Some(host.to_owned()),
-        machine_type: Some("small".to_owned()),
+        zone: Some(target.to_owned()),
+        machine_type: Some(MACHINE_TYPES[0].to_owned()),
         image: Some("squid".to_owned()),
     }
 }

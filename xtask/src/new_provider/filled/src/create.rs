@@ -1,15 +1,24 @@
 //! `create`: looks for what is there, and makes what is missing. The request is placed already, the turn at the name is
 //! taken, and there is room under `maxInstances`.
 
+//@if parts
+use provider_api::{CreateRequest, Error, FailureClass, LeftBehind, Ownership, ProviderId, StateKind};
+//@else
 use provider_api::{CreateRequest, Error, LeftBehind, Ownership, ProviderId, StateKind};
+//@end
 
 use crate::{
-    error::{Meaning, tolerate},
+    error::{Meaning, Refused},
     mark,
     placement::Placed,
     provider::Newcloud,
     state,
+    //@if parts
+    parts::{self, PARTS},
+    view::{Machine, NewMachine, NewPart},
+    //@else
     view::{Machine, NewMachine},
+    //@end
 };
 
 impl Newcloud {
@@ -19,53 +28,70 @@ impl Newcloud {
         request: &CreateRequest,
         placed: &Placed,
     ) -> Result<ProviderId, Error> {
-        if let Some(machine) = self.standing(placed).await? {
-            return self.adopt(placed, machine).await;
+        if let Some(machine) = self.find(&placed.id).await? {
+            return self.adopt(placed, &machine).await;
         }
-        let backend = self.backend.hiding(request.scrubber());
-        let new = NewMachine::of(request, placed, &self.identity);
-        match backend.machine_create(&placed.id.zone, &new).await {
-            Ok(_) => Ok(placed.id.to_id()),
-            // One came in between.
-            Err(refused) if refused.meaning == Meaning::Exists => match self.standing(placed).await? {
-                Some(machine) => self.adopt(placed, machine).await,
+        //@if tasks
+        self.late_failure(request, &placed.id).await?;
+        //@end
+        let Err(refused) = self.make(request, placed).await else { return Ok(placed.id.to_id()) };
+        match refused.meaning {
+            // One came in between: look again, once.
+            Meaning::Exists => match self.find(&placed.id).await? {
+                Some(machine) => self.adopt(placed, &machine).await,
                 None => Err(refused.error),
             },
-            Err(refused) => Err(refused.error),
+            //@if parts
+            _ if refused.error.class() != FailureClass::Transient => {
+                Err(self.tidied(&placed.id, refused.error).await)
+            }
+            //@end
+            _ => Err(refused.error),
         }
     }
 
-    /// What stands under the name.
-    async fn standing(&self, placed: &Placed) -> Result<Option<Machine>, Error> {
-        let found = self.backend.machine_get(&placed.id.zone, placed.id.name.as_str()).await;
-        Ok(tolerate(found, &[Meaning::Absent])?)
+    //@if parts
+    /// Makes the parts, since a machine needs them, and then the machine.
+    //@else
+    /// Makes the machine.
+    //@end
+    async fn make(&self, request: &CreateRequest, placed: &Placed) -> Result<(), Refused> {
+        let backend = self.backend.hiding(request.scrubber());
+        let target = &placed.id.target;
+        //@if parts
+        let parts = PARTS.map(|part| parts::name(&request.name, &self.identity.installation, part));
+        let [system, seed] = &parts;
+        backend.part_create(target, system, &NewPart::copy(&placed.image)).await?;
+        backend.part_create(target, seed, &NewPart::holding(&request.cloud_init)).await?;
+        backend.machine_create(target, &NewMachine::of(request, placed, &parts, &self.identity)).await
+        //@else
+        backend.machine_create(target, &NewMachine::of(request, placed, &self.identity)).await
+        //@end
     }
 
-    /// Takes over what is ours, and nothing else.
-    async fn adopt(&self, placed: &Placed, machine: Machine) -> Result<ProviderId, Error> {
+    /// Takes over the machine that stands there, where it is ours, and starts it where it needs that
+    /// (`create.adopts-own-partial`).
+    pub(crate) async fn adopt(&self, placed: &Placed, machine: &Machine) -> Result<ProviderId, Error> {
         let id = placed.id.to_id();
         if machine.is_deleting() {
             // create.not-while-deleting; whose it is does not matter, for the name will be free.
-            let text = "a machine of that name is being deleted; its name is not free yet";
+            let text = "a newmachine of that name is being deleted; its name is not free yet";
             return Err(Error::transient(text).coded("Deleting").leaving(LeftBehind::DeletableById));
         }
-        let owner = mark::ownership(&machine, &self.identity);
-        if !matches!(owner, Ownership::Ours(_)) {
+        let ownership = mark::ownership(&machine.name, &machine.labels, &self.identity);
+        if !matches!(ownership, Ownership::Ours(_)) {
             // create.refuses-foreign, create.refuses-unmarked, create.refuses-other-installation
-            let text = format!("{id} exists and {}; it is left alone", owner.why_not());
+            let text = format!("{id} exists and {}; it is left alone", ownership.why_not());
             return Err(Error::permanent(text).coded("ForeignInstance").leaving(LeftBehind::Nothing));
         }
-        match state::kind(&machine.status) {
-            StateKind::Provisioning | StateKind::Running => Ok(id),
-            StateKind::Stopped => {
-                self.backend.machine_start(&placed.id.zone, &machine.name).await?;
-                Ok(id)
-            }
-            StateKind::Terminated => {
-                let reason = state::reason(&machine).map(|reason| format!(": {}", reason.message));
-                let text = format!("it cannot be started again{}", reason.unwrap_or_default());
-                Err(Error::permanent(text).coded("BeyondRecovery").leaving(LeftBehind::DeletableById))
-            }
+        if state::kind(machine) == StateKind::Terminated {
+            let reason = state::reason(machine).map(|reason| format!(": {}", reason.message));
+            let text = format!("it cannot be started again{}", reason.unwrap_or_default());
+            return Err(Error::permanent(text).coded("BeyondRecovery").leaving(LeftBehind::DeletableById));
         }
+        if state::is_started(machine) {
+            self.backend.machine_start(&placed.id.target, machine).await?;
+        }
+        Ok(id)
     }
 }

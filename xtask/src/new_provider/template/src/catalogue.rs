@@ -4,66 +4,89 @@
 //!
 //! TO ADAPT: the rows, each with where it was seen.
 
-use provider_api::{Catalogue, Class, NativeError, Operation};
+use provider_api::{
+    Catalogue,
+    Class::{self, NotFound, Permanent, QuotaExceeded, Transient},
+    NativeError, Operation,
+    //@if tasks
+    Shows,
+    //@end
+};
 
-const ALL: &[&str] =
-    &["machine_create", "machine_get", "machine_start", "machine_delete", "machine_list", "about"];
-const ONE: &[&str] = &["machine_get", "machine_start", "machine_delete"];
+use crate::backend::{
+    CALLS, MACHINE_CREATE, MACHINE_DELETE, MACHINE_GET, MACHINE_LIST, MACHINE_START,
+    //@if parts
+    PART_CREATE, PART_DELETE, PART_LIST,
+    //@end
+};
+
 const SEEN: &str = "the API's documentation, version 1";
 
+const ALL: &[&str] = &{
+    let (mut names, mut at) = ([""; CALLS.len()], 0);
+    while at < CALLS.len() {
+        names[at] = CALLS[at].name;
+        at += 1;
+    }
+    names
+};
+const CREATE: &[&str] = &[MACHINE_CREATE.name];
+const CHANGES: &[&str] = &[MACHINE_START.name, MACHINE_DELETE.name];
+//@if parts
+const PARTS: &[&str] = &[PART_CREATE.name, PART_DELETE.name];
+const ONE: &[&str] = &[MACHINE_GET.name, MACHINE_START.name, MACHINE_DELETE.name, PART_DELETE.name];
+const CREATES: &[&str] = &[MACHINE_CREATE.name, PART_CREATE.name];
+const DELETES: &[&str] = &[MACHINE_DELETE.name, PART_DELETE.name];
+const LISTS: &[&str] = &[MACHINE_LIST.name, PART_LIST.name];
+//@else
+const ONE: &[&str] = &[MACHINE_GET.name, MACHINE_START.name, MACHINE_DELETE.name];
+const DELETES: &[&str] = &[MACHINE_DELETE.name];
+const LISTS: &[&str] = &[MACHINE_LIST.name];
+//@end
+
+/// An error of the API itself.
+const fn api(
+    id: &'static str,
+    on: &'static [&'static str],
+    class: Class,
+    (status, code): (u32, &'static str),
+    text: &'static str,
+) -> NativeError {
+    NativeError::new(id, on, class, SEEN).status(status).code(code).text(text)
+}
+
 const TABLE: &[NativeError] = &[
-    NativeError::new("not-found", ONE, Class::NotFound, SEEN)
-        .status(404)
-        .code("notFound")
-        .text("machine {name} was not found"),
+    api("not-found", ONE, NotFound, (404, "notFound"), "{name} was not found"),
     // A 404 that does not come from the API proves nothing (get.not-found-only-with-proof).
-    NativeError::new("gateway-404", ALL, Class::Transient, SEEN).status(404).text("404 page not found"),
-    NativeError::new("already-exists", &["machine_create"], Class::Transient, SEEN)
-        .status(409)
-        .code("alreadyExists")
-        .text("machine {name} exists")
+    NativeError::new("gateway-404", ALL, Transient, SEEN).status(404).text("404 page not found"),
+    api("already-exists", CREATE, Transient, (409, "alreadyExists"), "{name} exists")
         .tolerated_by(&[Operation::Create]),
-    NativeError::new("locked", &["machine_start", "machine_delete"], Class::Transient, SEEN)
-        .status(423)
-        .code("locked")
-        .text("another action on {name} is in progress"),
-    NativeError::new("changed", &["machine_delete"], Class::Transient, SEEN)
-        .status(412)
-        .code("otherMachine")
-        .text("{name} is another machine"),
-    NativeError::new("bad-page", &["machine_list"], Class::Transient, SEEN)
-        .status(410)
-        .code("badPage")
-        .text("the page token has expired"),
-    NativeError::new("invalid", &["machine_create"], Class::Permanent, SEEN)
-        .status(400)
-        .code("invalid")
-        .text("the machine type does not exist"),
-    NativeError::new("unauthorized", ALL, Class::Permanent, SEEN)
-        .status(401)
-        .code("unauthorized")
-        .text("the token is not valid"),
-    NativeError::new("forbidden", ALL, Class::Permanent, SEEN)
-        .status(403)
-        .code("forbidden")
-        .text("the token lacks a right"),
-    NativeError::new("quota", &["machine_create"], Class::QuotaExceeded, SEEN)
-        .status(403)
-        .code("quotaExceeded")
-        .text("the quota of machines is used up"),
-    NativeError::new("out-of-capacity", &["machine_create"], Class::QuotaExceeded, SEEN)
-        .status(503)
-        .code("outOfCapacity")
-        .text("the zone has no room for that machine type"),
-    NativeError::new("rate-limit", ALL, Class::QuotaExceeded, SEEN)
-        .status(429)
-        .code("rateLimit")
-        .fields(&[("retry-after", "30")])
-        .text("too many requests"),
-    NativeError::new("unavailable", ALL, Class::Transient, SEEN)
-        .status(503)
-        .code("unavailable")
-        .text("the zone is being serviced"),
+    //@if parts
+    api("in-use", PARTS, Transient, (409, "inUse"), "a newmachine uses {name}").tolerated_by(&[Operation::Create]),
+    //@end
+    //@if tasks
+    api("locked", CHANGES, Transient, (423, "locked"), "a task works on {name}").tolerated_by(&[Operation::Delete]),
+    //@else
+    api("locked", CHANGES, Transient, (423, "locked"), "{name} is being worked on"),
+    //@end
+    api("changed", DELETES, Transient, (412, "changed"), "{name} is another one"),
+    api("bad-page", LISTS, Transient, (410, "badPage"), "the page token has expired"),
+    //@if parts
+    api("invalid", CREATES, Permanent, (400, "invalid"), "a field makes no sense"),
+    //@else
+    api("invalid", CREATE, Permanent, (400, "invalid"), "a field makes no sense"),
+    //@end
+    api("unauthorized", ALL, Permanent, (401, "unauthorized"), "the token is not valid"),
+    api("forbidden", ALL, Permanent, (403, "forbidden"), "the token lacks a right"),
+    api("quota", CREATE, QuotaExceeded, (403, "quotaExceeded"), "no more newmachines are allowed"),
+    api("out-of-capacity", CREATE, QuotaExceeded, (503, "outOfCapacity"), "the newzone is full"),
+    //@if tasks
+    api("out-of-capacity-late", CREATE, QuotaExceeded, (200, "outOfCapacity"), "the newzone is full")
+        .shows(Shows::Task),
+    //@end
+    api("rate-limit", ALL, QuotaExceeded, (429, "rateLimit"), "too many requests")
+        .fields(&[("retry-after", "30")]),
+    api("unavailable", ALL, Transient, (503, "unavailable"), "the newzone is being serviced"),
 ];
 
 /// The catalogue.

@@ -1,57 +1,56 @@
-//! The check: asks every zone about itself, all at once, and answers by the deadline whatever they do.
+//! The check: asks every target about itself, all at once, and answers by the deadline whatever they do.
+//!
+//! TO ADAPT: [`RIGHTS`]. What a target says about itself is `view.rs`.
 
 use async_trait::async_trait;
 use futures::future::join_all;
 use provider_api::{Checker, Deadline, Reason, TargetStatus, reasons};
 
 use crate::{
-    config::Zone,
+    config::Target,
     error::{Meaning, Refused},
     provider::Newcloud,
     view::About,
 };
 
 /// The rights that the operations need, as the backend names them.
-const RIGHTS: [&str; 2] = ["machines.read", "machines.write"];
+const RIGHTS: &[&str] = &["newmachines.read", "newmachines.write"];
 
 #[async_trait]
 impl Checker for Newcloud {
     async fn check(&self, by: Deadline) -> Vec<TargetStatus> {
-        join_all(self.config.zones.iter().map(|zone| self.check_zone(zone, by))).await
+        join_all(self.config.targets.iter().map(|target| self.check_target(target, by))).await
     }
 }
 
 impl Newcloud {
-    async fn check_zone(&self, zone: &Zone, by: Deadline) -> TargetStatus {
+    async fn check_target(&self, target: &Target, by: Deadline) -> TargetStatus {
         let clock = self.seam.clock();
         let began = clock.monotonic();
         let budget = by.remaining(clock).min(self.budgets.call);
         let answer = if budget.is_zero() {
             Err(Reason::new(reasons::TIMEOUT, "there was no time to ask"))
         } else {
-            self.backend.about(&zone.name, budget).await.map_err(|refused| reason(&refused))
+            self.backend.about(&target.name, budget).await.map_err(|refused| reason(&refused))
         };
         let verdict = match &answer {
             Ok(about) => judged(about),
             Err(reason) => reason.clone(),
         };
         let ready = verdict.code == reasons::REACHABLE;
-        let mut status = TargetStatus::new(&zone.name, self.backend.address(), ready, verdict);
+        let mut status = TargetStatus::new(&target.name, self.backend.address(&target.name), ready, verdict);
         status.latency = clock.monotonic().saturating_sub(began);
         if let Ok(about) = answer {
-            status.details.insert("version".to_owned(), about.version);
-            status.details.insert("machines".to_owned(), about.machines.to_string());
-            let quota = about.quota.map_or_else(|| "unlimited".to_owned(), |quota| quota.to_string());
-            status.details.insert("quota".to_owned(), quota);
+            status.details.extend(about.details());
         }
         status
     }
 }
 
-/// Whether a zone that answers lets us do our work (`check.missing-right-named`).
+/// Whether a target that answers lets us do our work (`check.missing-right-named`).
 fn judged(about: &About) -> Reason {
     let missing: Vec<_> =
-        RIGHTS.into_iter().filter(|right| !about.rights.iter().any(|has| has == right)).collect();
+        RIGHTS.iter().copied().filter(|right| !about.rights.iter().any(|has| has == right)).collect();
     if missing.is_empty() {
         return Reason::new(reasons::REACHABLE, format!("version {}", about.version));
     }
@@ -59,7 +58,7 @@ fn judged(about: &About) -> Reason {
     Reason::new(reasons::FORBIDDEN, text)
 }
 
-/// The reason of a zone that could not be asked (`check.reasons-table`).
+/// The reason of a target that could not be asked (`check.reasons-table`).
 fn reason(refused: &Refused) -> Reason {
     let code = match refused.meaning {
         Meaning::Overlong => reasons::TIMEOUT,

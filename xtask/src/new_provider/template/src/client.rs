@@ -1,16 +1,17 @@
-//! The production adapter: one HTTP client, with the token and the CA as their files have them now. What a refusal
-//! means is `error.rs`.
+//! The production adapter: one HTTP client, with the token and the CA as their files have them now. How an answer is
+//! read is `answer.rs`.
+//!
+//! TO ADAPT: [`header`], which says who asks.
 
 use std::{
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use provider_api::{CallId, CredentialFile, Error, Scrubber, Secret, current_call, reasons};
 use reqwest::{
     Method, Url,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue},
     redirect, retry,
 };
 use rustls::{
@@ -22,9 +23,19 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
+    answer,
+    //@if endpoints
+    config::{Config, Endpoint, Target},
+    //@else
     config::{Config, Endpoint},
-    error::{ApiError, Refusal},
+    //@end
+    error::ApiError,
 };
+
+/// The header that says who asks.
+fn header(token: &Secret) -> (HeaderName, Vec<u8>) {
+    (AUTHORIZATION, [b"Bearer ", token.reveal()].concat())
+}
 
 /// No answer of ours is near that long; more is an answer of something else.
 const MAX_ANSWER: usize = 16 << 20;
@@ -58,7 +69,7 @@ struct Current {
 pub(crate) struct Ready {
     http: reqwest::Client,
     base: Url,
-    authorization: HeaderValue,
+    header: (HeaderName, HeaderValue),
     /// The token, for scrubbers: something on the way may quote the request back.
     pub(crate) token: Secret,
     tracked: bool,
@@ -69,6 +80,12 @@ impl Request {
     pub(crate) fn new(method: Method, path: &[&str]) -> Self {
         let path = path.iter().map(|&segment| segment.to_owned()).collect();
         Self { method, path, query: Vec::new(), body: None }
+    }
+
+    /// The same request below another path.
+    pub(crate) fn under(mut self, path: &[&str]) -> Self {
+        self.path.splice(..0, path.iter().map(|&segment| segment.to_owned()));
+        self
     }
 
     /// With a parameter in its query, where there is a value.
@@ -85,9 +102,15 @@ impl Request {
 }
 
 impl Client {
+    //@if endpoints
+    pub(crate) fn new(target: &Target, config: &Config, tracked: bool) -> Self {
+        Self {
+            endpoint: target.endpoint.clone(),
+    //@else
     pub(crate) fn new(config: &Config, tracked: bool) -> Self {
         Self {
             endpoint: config.endpoint.clone(),
+    //@end
             ca: config.ca.clone(),
             token: config.credentials.clone(),
             tracked,
@@ -103,15 +126,15 @@ impl Client {
     /// With the credentials of this moment (`runtime.credentials-rotate`).
     pub(crate) fn ready(&self) -> Result<Ready, Error> {
         let token = Secret::new(self.token.read()?.reveal().trim_ascii());
-        let header = [b"Bearer ", token.reveal()].concat();
-        let mut authorization = HeaderValue::from_bytes(&header)
+        let (name, value) = header(&token);
+        let mut value = HeaderValue::from_bytes(&value)
             .map_err(|_| unusable(format!("{} holds no token", self.token.path().display())))?;
-        authorization.set_sensitive(true);
+        value.set_sensitive(true);
         let base = match &self.endpoint {
             Endpoint::Url(url) => url.clone(),
             Endpoint::Unix(_) => Url::parse("http://localhost").expect("it is a URL"),
         };
-        Ok(Ready { http: self.http()?, base, authorization, token, tracked: self.tracked })
+        Ok(Ready { http: self.http()?, base, header: (name, value), token, tracked: self.tracked })
     }
 
     /// The HTTP client; it is made again when the CA changes.
@@ -169,15 +192,15 @@ impl Client {
 }
 
 impl Ready {
-    /// Sends one request and reads its answer to the end. An answer without a body is `null`.
+    /// Sends one request and reads its answer to the end.
     pub(crate) async fn send<T: DeserializeOwned>(&self, request: Request) -> Result<T, ApiError> {
         let mut url = self.base.clone();
         url.path_segments_mut().expect("http URLs have paths").pop_if_empty().extend(&request.path);
         if !request.query.is_empty() {
             url.query_pairs_mut().extend_pairs(&request.query);
         }
-        let mut builder = self.http.request(request.method, url);
-        builder = builder.header(AUTHORIZATION, self.authorization.clone());
+        let (name, value) = &self.header;
+        let mut builder = self.http.request(request.method, url).header(name, value);
         if let Some(CallId(call)) = current_call().filter(|_| self.tracked) {
             builder = builder.header(CallId::HEADER, call);
         }
@@ -193,20 +216,9 @@ impl Ready {
             }
             body.extend_from_slice(&chunk);
         }
-        let status = response.status();
-        if status.is_success() {
-            let body = if body.is_empty() { b"null" } else { body.as_slice() };
-            // Where it broke is said, what stood there is not.
-            let unreadable = |error: serde_json::Error| {
-                format!("unexpected JSON at line {} column {}", error.line(), error.column())
-            };
-            return serde_json::from_slice(body).map_err(|error| ApiError::Unreadable(unreadable(error)));
-        }
-        let hint = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
         let mut scrubber = Scrubber::default();
         scrubber.hide(self.token.reveal());
-        let body = scrubber.scrub(&String::from_utf8_lossy(&body));
-        Err(ApiError::Refused(Refusal::read(status.as_u16(), &body, hint.map(Duration::from_secs))))
+        answer::read(response.status(), response.headers(), &body, &scrubber)
     }
 }
 

@@ -1,6 +1,12 @@
 //! The entry's own block, `newcloud:`. What all entries share is read elsewhere.
+//!
+//! TO ADAPT: images and machine types. Where a machine type has data of its own, say a number of cpus, read it as
+//! `Vec<(String, u32)>`: a mapping in the order of the file.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use provider_api::{CredentialFile, config::Fields, usable_segment};
 use reqwest::Url;
@@ -16,9 +22,13 @@ pub enum Endpoint {
 
 /// A part of the backend that can fail on its own, and that instances can be made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Zone {
+pub struct Target {
     /// `name`.
     pub name: String,
+    //@if endpoints
+    /// `endpoint`: where its API is.
+    pub endpoint: Endpoint,
+    //@end
     /// `decommissioned`: nothing new is made there, all else goes on (`delete.decommissioned-target`).
     pub decommissioned: bool,
 }
@@ -27,14 +37,16 @@ pub struct Zone {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Config {
+    //@if not endpoints
     /// `endpoint`: where the API is.
     pub endpoint: Endpoint,
+    //@end
     /// `caFile`: the roots that vouch for the API, read whenever it is used.
     pub ca: Option<CredentialFile>,
     /// `credentialsFile`: the token, read whenever it is used.
     pub credentials: CredentialFile,
-    /// `zones`, in the order of the file; a request that names none gets the first.
-    pub zones: Vec<Zone>,
+    /// `newzones`, in the order of the file; a request that names none gets the first.
+    pub targets: Vec<Target>,
     /// `images`: the catalogue, from names to the backend's images.
     pub images: BTreeMap<String, String>,
     /// `machineTypes`; a request that names none gets the first.
@@ -44,42 +56,50 @@ pub struct Config {
 impl Config {
     /// Reads the block and reports everything that is wrong with it (`runtime.all-config-errors-at-once`).
     pub fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let endpoint = fields.required::<String>("endpoint");
-        let endpoint = endpoint
-            .and_then(|text| Endpoint::parse(&text).map_err(|why| fields.problem("endpoint", why)).ok());
+        //@if not endpoints
+        let endpoint = Endpoint::read(fields);
+        //@end
         let ca = fields.optional::<PathBuf>("caFile").map(CredentialFile::new);
         let credentials = fields.required::<PathBuf>("credentialsFile").map(CredentialFile::new);
-        let zones: Vec<_> = fields.each("zones").into_iter().map(|mut zone| Zone::read(&mut zone)).collect();
-        if zones.is_empty() {
-            fields.problem("zones", "has no zone; at least one is needed");
+        let targets: Vec<_> =
+            fields.each("newzones").into_iter().map(|mut target| Target::read(&mut target)).collect();
+        if targets.is_empty() {
+            fields.problem("newzones", "has no newzone; at least one is needed");
         }
-        let zones: Option<Vec<_>> = zones.into_iter().collect();
-        let zones = zones.filter(|zones| are_distinct(zones, fields));
+        let targets: Option<Vec<_>> = targets.into_iter().collect();
+        let targets = targets.filter(|targets| are_distinct(targets, fields));
         let images = fields.required::<BTreeMap<String, String>>("images");
         if images.as_ref().is_some_and(BTreeMap::is_empty) {
             fields.problem("images", "has no image; at least one is needed");
         }
-        let machine_types = fields.required::<Vec<String>>("machineTypes");
+        let machine_types = fields.required::<Vec<_>>("machineTypes");
         if machine_types.as_ref().is_some_and(Vec::is_empty) {
             fields.problem("machineTypes", "has no machine type; at least one is needed");
         }
         Some(Self {
+            //@if not endpoints
             endpoint: endpoint?,
+            //@end
             ca,
             credentials: credentials?,
-            zones: zones?,
+            targets: targets?,
             images: images?,
             machine_types: machine_types?,
         })
     }
 
-    /// The zone of that name.
-    pub(crate) fn zone(&self, name: &str) -> Option<&Zone> {
-        self.zones.iter().find(|zone| zone.name == name)
+    /// The target of that name.
+    pub(crate) fn target(&self, name: &str) -> Option<&Target> {
+        self.targets.iter().find(|target| target.name == name)
     }
 }
 
 impl Endpoint {
+    fn read(fields: &mut Fields<'_>) -> Option<Self> {
+        let text = fields.required::<String>("endpoint")?;
+        Self::parse(&text).map_err(|why| fields.problem("endpoint", why)).ok()
+    }
+
     /// Reads an endpoint. The token goes there with every request, so it goes there encrypted or stays on this machine.
     fn parse(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
@@ -114,11 +134,14 @@ impl std::fmt::Display for Endpoint {
     }
 }
 
-impl Zone {
+impl Target {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required::<String>("name");
+        //@if endpoints
+        let endpoint = Endpoint::read(fields);
+        //@end
         let decommissioned = fields.or("decommissioned", false);
-        // Names of zones end up in ids and in paths.
+        // The names end up in ids and in paths.
         let name = name.filter(|name| {
             let usable = usable_segment(name) && !matches!(name.as_str(), "." | "..");
             if !usable {
@@ -126,14 +149,19 @@ impl Zone {
             }
             usable
         });
+        //@if endpoints
+        Some(Self { name: name?, endpoint: endpoint?, decommissioned })
+        //@else
         Some(Self { name: name?, decommissioned })
+        //@end
     }
 }
 
-fn are_distinct(zones: &[Zone], fields: &Fields<'_>) -> bool {
-    let twice = zones.iter().enumerate().find(|(at, zone)| zones[..*at].iter().any(|z| z.name == zone.name));
-    if let Some((_, zone)) = twice {
-        fields.problem("zones", format!("two zones are called {}", zone.name));
+fn are_distinct(targets: &[Target], fields: &Fields<'_>) -> bool {
+    let mut names = BTreeSet::new();
+    let twice = targets.iter().find(|target| !names.insert(&target.name));
+    if let Some(target) = twice {
+        fields.problem("newzones", format!("two newzones are called {}", target.name));
     }
     twice.is_none()
 }
@@ -168,11 +196,27 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_said_at_once() {
-        let yaml = "providers: [{name: a, type: newcloud, newcloud: {endpoint: 'http://api.example', \
-                    zones: [{name: a/b}], images: {}, machineTypes: [], colour: red}}]";
+        //@if endpoints
+        let yaml = "providers: [{name: a, type: newcloud, newcloud: {images: {}, machineTypes: [], colour: red, \
+                    newzones: [{name: a/b, endpoint: 'http://api.example'}]}}]";
+        //@else
+        let yaml = "providers: [{name: a, type: newcloud, newcloud: {images: {}, machineTypes: [], colour: red, \
+                    newzones: [{name: a/b}], endpoint: 'http://api.example'}}]";
+        //@end
         let report = load(yaml).unwrap_err().to_string();
-        for key in ["endpoint", "credentialsFile", "zones[0].name", "images", "machineTypes", "colour"] {
-            assert!(report.contains(&format!("newcloud.{key}: ")), "{key} in {report}");
+        for wrong in [
+            //@if endpoints
+            "newzones[0].endpoint",
+            //@else
+            "endpoint",
+            //@end
+            "credentialsFile",
+            "newzones[0].name",
+            "images",
+            "machineTypes",
+            "colour",
+        ] {
+            assert!(report.contains(&format!("newcloud.{wrong}: ")), "{wrong} in {report}");
         }
     }
 

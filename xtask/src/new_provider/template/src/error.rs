@@ -1,12 +1,13 @@
-//! What the API's refusals mean. [`classify`] is the one place that decides.
+//! What the API's refusals mean. [`classify`] is the one place that decides. What they look like is `answer.rs`.
 //!
-//! TO ADAPT: [`Refusal::read`] to the shape of your backend's error bodies, [`classify`] to its codes. The test walks the
-//! catalogue, and so do the rules `errors.table` and `create.classifies-faults`.
+//! TO ADAPT: [`classify`] to the codes of your backend. The test walks the catalogue, and so do the rules `errors.table`
+//! and `create.classifies-faults`.
 
-use std::{error::Error as StdError, fmt, time::Duration};
+use std::{error::Error as StdError, fmt};
 
 use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, reasons};
-use serde::Deserialize;
+
+use crate::answer::Refusal;
 
 /// What operations branch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,8 +16,10 @@ pub(crate) enum Meaning {
     Absent,
     /// The name is taken.
     Exists,
-    /// Another machine stands in its place.
-    Changed,
+    //@if tasks
+    /// A task works on the machine.
+    Busy,
+    //@end
     /// The page token is no longer good.
     BadPage,
     /// No answer in time.
@@ -40,11 +43,18 @@ pub(crate) fn classify(refusal: &Refusal) -> (Meaning, FailureClass) {
     use FailureClass::{Permanent, QuotaExceeded, Transient};
     match (refusal.status, refusal.code.as_str()) {
         (404, "notFound") => (Meaning::Absent, Transient),
+        //@if parts
+        // A part in use is one whose machine came in between.
+        (409, "alreadyExists" | "inUse") => (Meaning::Exists, Transient),
+        //@else
         (409, "alreadyExists") => (Meaning::Exists, Transient),
-        (412, "otherMachine") => (Meaning::Changed, Transient),
+        //@end
+        //@if tasks
+        (423, "locked") => (Meaning::Busy, Transient),
+        //@end
         (410, "badPage") => (Meaning::BadPage, Transient),
         (401, _) => (Meaning::Unauthorized, Permanent),
-        (403, "quotaExceeded") | (503, "outOfCapacity") | (429, _) => (Meaning::Other, QuotaExceeded),
+        (_, "quotaExceeded" | "outOfCapacity") | (429, _) => (Meaning::Other, QuotaExceeded),
         (403, _) => (Meaning::Forbidden, Permanent),
         (400 | 422, _) => (Meaning::Other, Permanent),
         _ => (Meaning::Other, Transient),
@@ -60,9 +70,9 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// Turns the seam's error into what an operation can use; secrets end here (`errors.hides-secrets`).
-    pub(crate) fn of(kind: CallKind, zone: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
+    pub(crate) fn of(kind: CallKind, target: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
         let cause = error.scrubbed(kind, scrubber);
-        let text = format!("{} in zone {zone} failed: {cause}", kind.name);
+        let text = format!("{} at newzone {target} failed: {cause}", kind.name);
         let (meaning, error) = match error {
             CallError::Overlong(_) => (Meaning::Overlong, Error::transient(text).coded(reasons::TIMEOUT)),
             CallError::Backend(ApiError::Unreachable(_)) => {
@@ -122,48 +132,6 @@ pub(crate) enum ApiError {
     Certificate(String),
     /// It was a success, but not one that can be read.
     Unreadable(String),
-}
-
-/// A refusal as it came over the wire.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) status: u16,
-    /// Empty where the answer was not the API's own.
-    pub(crate) code: String,
-    pub(crate) message: String,
-    pub(crate) retry_after: Option<Duration>,
-}
-
-impl Refusal {
-    /// Reads `{"error": {"code": …, "message": …}}`; what has another shape is kept as text.
-    pub(crate) fn read(status: u16, body: &str, retry_after: Option<Duration>) -> Self {
-        #[derive(Deserialize)]
-        struct Body {
-            error: Wire,
-        }
-        #[derive(Deserialize)]
-        struct Wire {
-            code: String,
-            #[serde(default)]
-            message: String,
-        }
-        match serde_json::from_str::<Body>(body) {
-            Ok(Body { error: Wire { code, message } }) => Self { status, code, message, retry_after },
-            Err(_) => {
-                let message = body.chars().take(200).collect();
-                Self { status, code: String::new(), message, retry_after }
-            }
-        }
-    }
-
-    /// Status and code, for conditions. A code is a word; anything else may be a quotation.
-    fn code(&self) -> String {
-        let word = |code: &str| code.len() <= 64 && code.bytes().all(|b| b.is_ascii_alphanumeric());
-        match self.code.as_str() {
-            code if !code.is_empty() && word(code) => format!("{} {code}", self.status),
-            _ => self.status.to_string(),
-        }
-    }
 }
 
 impl ApiError {
@@ -238,11 +206,5 @@ mod tests {
     fn unknown_is_transient() {
         let unknown = Refusal { status: 418, code: "neverHeardOf".to_owned(), ..Refusal::default() };
         assert_eq!(classify(&unknown), (Meaning::Other, FailureClass::Transient));
-    }
-
-    #[test]
-    fn a_code_that_is_no_word_is_not_shown() {
-        let refusal = Refusal::read(400, r#"{"error": {"code": "bad #cloud-config"}}"#, None);
-        assert_eq!(ApiError::Refused(refusal).code(), "400");
     }
 }

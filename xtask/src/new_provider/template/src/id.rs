@@ -1,31 +1,31 @@
-//! Ids: `zones/<zone>/machines/<name>`. They hold all that `get` and `delete` need (`create.id-self-contained`).
+//! Ids: `newzones/<newzone>/newmachines/<name>`. They hold all that `get` and `delete` need (`create.id-self-contained`).
 
 use provider_api::{Error, Grammar, LeftBehind, Malformed, Name, ProviderId};
 
 /// The shape of every id.
-pub(crate) const IDS: Grammar = Grammar::new("zones/{zone}/machines/{name}");
+pub(crate) const IDS: Grammar = Grammar::new("newzones/{newzone}/newmachines/{name}");
 
 /// Where a machine stands, and what it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct MachineId {
-    pub(crate) zone: String,
+    pub(crate) target: String,
     pub(crate) name: Name,
 }
 
 impl MachineId {
-    /// The id of an instance of ours; `zone` is one of the config's, which are usable segments.
-    pub(crate) fn new(zone: &str, name: &Name) -> Self {
-        Self { zone: zone.to_owned(), name: name.clone() }
+    /// The id of an instance of ours; `target` is one of the config's, which are usable segments.
+    pub(crate) fn new(target: &str, name: &Name) -> Self {
+        Self { target: target.to_owned(), name: name.clone() }
     }
 
     /// Reads an id strictly (`get.malformed-id-is-permanent`, `delete.malformed-id-is-permanent`).
     pub(crate) fn parse(id: &ProviderId) -> Result<Self, Error> {
         let read = || {
-            let [zone, name] = IDS.parse::<2>(id)?;
-            if matches!(zone, "." | "..") {
-                return Err(Malformed::new("zone", zone, "no zone can have that name"));
+            let [target, name] = IDS.parse::<2>(id)?;
+            if matches!(target, "." | "..") {
+                return Err(Malformed::new("newzone", target, "no newzone can have that name"));
             }
-            Ok(Self::new(zone, &Name::parse(name)?))
+            Ok(Self::new(target, &Name::parse(name)?))
         };
         read().map_err(|malformed| {
             Error::permanent(malformed.to_string()).coded("MalformedId").leaving(LeftBehind::Nothing)
@@ -34,7 +34,7 @@ impl MachineId {
 
     /// The id as text.
     pub(crate) fn to_id(&self) -> ProviderId {
-        IDS.format([&self.zone, self.name.as_str()]).expect("both parts were checked to be one segment")
+        IDS.format([&self.target, self.name.as_str()]).expect("both parts were checked to be one segment")
     }
 }
 
@@ -53,8 +53,8 @@ mod tests {
     #[test]
     fn what_is_almost_an_id_is_permanent() {
         let name = Name::from_uid(&Uid::parse("uid-1").unwrap());
-        let zoned = |zone: &str| format!("zones/{zone}/machines/{name}");
-        for text in ["", "zones/eu-1/machines/", &zoned(""), &zoned(".."), &zoned("a/b"), name.as_str()] {
+        let at = |target: &str| format!("newzones/{target}/newmachines/{name}");
+        for text in ["", "newzones/eu-1/newmachines/", &at(""), &at(".."), &at("a/b"), name.as_str()] {
             let error = MachineId::parse(&ProviderId::new(text)).unwrap_err();
             assert_eq!(error.class(), FailureClass::Permanent, "{text}");
         }

@@ -1,8 +1,20 @@
 #![doc = include_str!("../README.md")]
 //!
 //! What lives here: the provider, its config and its profile. The contract is `provider-api`.
+//!
+//! The code has the words of all providers. Here
+//! - a target is a newzone,
+//@if instance
+//! - a machine is a newmachine,
+//@end
+//@if parts
+//! - a part of a machine is a newdisk,
+//@end
+//!
+//! and what leaves the crate says so: config, ids, texts.
 #![expect(dead_code, reason = "for what is still to be written; then the compiler asks to remove it")]
 
+mod answer;
 mod backend;
 mod catalogue;
 mod check;
@@ -13,18 +25,27 @@ mod delete;
 mod error;
 mod get;
 mod id;
+//@if parts
+mod leftovers;
+//@end
 mod list;
 mod mark;
+//@if parts
+mod parts;
+//@end
 mod placement;
 mod profile;
 mod provider;
 mod state;
+//@if tasks
+mod tasks;
+//@end
 mod view;
 
 use std::sync::Arc;
 
 pub use catalogue::CATALOGUE;
-pub use config::{Config, Endpoint, Zone};
+pub use config::{Config, Endpoint, Target};
 pub use profile::{TYPE, profile};
 pub use provider::Newcloud;
 use provider_api::{ProviderType, Registry};

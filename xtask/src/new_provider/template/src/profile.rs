@@ -5,12 +5,32 @@
 use provider_api::{
     CallBudget, Profile, StateKind,
     profile::{
-        BackendTest, ClientKind, CredentialsFrom, DeleteReturn, Delivery, ListPartial, PlacementField, Quota,
-        Readiness,
+        //@if parts
+        SecondaryResources,
+        //@end
+        //@if tasks parts
+        AsyncOp,
+        //@end
+        //@if not parts
+        DeleteReturn,
+        //@end
+        BackendTest, ClientKind, CredentialsFrom, Delivery, IpSource, ListPartial, PlacementField, Quota, Readiness,
     },
 };
 
+//@if parts
+//@if tasks
+use crate::{backend::CALLS, delete::{REMOVAL, UNLOCKED}, id::IDS, state::TABLE};
+//@else
+use crate::{backend::CALLS, delete::REMOVAL, id::IDS, state::TABLE};
+//@end
+//@else
+//@if tasks
+use crate::{backend::CALLS, delete::UNLOCKED, id::IDS, state::TABLE};
+//@else
 use crate::{backend::CALLS, id::IDS, state::TABLE};
+//@end
+//@end
 
 /// The type's name in the config.
 pub const TYPE: &str = "newcloud";
@@ -19,7 +39,20 @@ pub const TYPE: &str = "newcloud";
 pub fn profile() -> Profile {
     let mut profile = Profile::plain(TYPE);
     profile.readiness = Readiness::ProvisioningWindow;
+    profile.ip_source = IpSource::AssignedAtCreate;
+    //@if parts
+    profile.secondary_resources = SecondaryResources::Explicit;
+    // A deletion goes on after the answer, and keeps the parts in use.
+    profile.async_ops.insert(AsyncOp::BackendLock);
+    profile.waits.push(REMOVAL);
+    //@else
     profile.delete_return = DeleteReturn::ReturnsEarly;
+    //@end
+    //@if tasks
+    profile.late_failures = true;
+    profile.async_ops.extend([AsyncOp::TaskHandle, AsyncOp::BackendLock]);
+    profile.waits.push(UNLOCKED);
+    //@end
     profile.list_partial = ListPartial::OmitUnreachable;
     profile.quota = Quota::Detected;
     profile.credentials = CredentialsFrom::MountedFiles;
@@ -31,13 +64,25 @@ pub fn profile() -> Profile {
     profile.states =
         [StateKind::Provisioning, StateKind::Running, StateKind::Stopped, StateKind::Terminated].into();
     profile.native_states = TABLE.to_vec();
-    profile.check_target = "zone";
-    profile.check_details = vec!["version", "machines", "quota"];
+    profile.check_target = "newzone";
+    profile.check_details = vec!["version", "newmachines", "quota"];
     profile.calls = CALLS.to_vec();
+    //@if parts
+    //@if tasks
+    profile.call_budget = CallBudget { create: 5, get: 1, delete: 6, list: 1, list_each: 0, check: 1 };
+    //@else
+    profile.call_budget = CallBudget { create: 4, get: 1, delete: 5, list: 1, list_each: 0, check: 1 };
+    //@end
+    //@else
+    //@if tasks
+    profile.call_budget = CallBudget { create: 3, get: 1, delete: 2, list: 1, list_each: 0, check: 1 };
+    //@else
     profile.call_budget = CallBudget { create: 2, get: 1, delete: 2, list: 1, list_each: 0, check: 1 };
+    //@end
+    //@end
     profile.id_pattern = IDS.pattern();
-    profile.reachable_from = "the network of the zone";
-    profile.distinct_egress = "yes: each machine has an address of its own";
+    profile.reachable_from = "the network of the newzone";
+    profile.distinct_egress = "yes: each newmachine has an address of its own";
     profile
 }
 

@@ -4,6 +4,9 @@ use std::{fmt, future::Future, sync::Arc};
 
 use async_trait::async_trait;
 use provider_api::{
+    //@if parts tasks
+    BoundedWait,
+    //@end
     AddressPolicy, Budgets, Built, Context, CreateRequest, Deleted, Error, Gate, GetError, Identity,
     ImageRules, Instance, LeftBehind, Listing, Operation, Profile, Provider, ProviderId, ProviderName, Seam,
     config::Shared,
@@ -41,9 +44,18 @@ impl Newcloud {
         profile.budgets = budgets;
         let seam = context.seam(TYPE, budgets.call);
         let gate = Arc::new(context.gate(shared.max_concurrent_per_target));
+        //@if endpoints
+        let client = |target| Client::new(target, &config, context.tracker.is_some());
+        let clients = config.targets.iter().map(|target| (target.name.clone(), client(target))).collect();
+        //@else
         let client = Client::new(&config, context.tracker.is_some());
+        //@end
         Self {
+            //@if endpoints
+            backend: Backend::new(clients, seam.clone(), Arc::clone(&gate)),
+            //@else
             backend: Backend::new(client, seam.clone(), Arc::clone(&gate)),
+            //@end
             name: context.name,
             identity: context.identity,
             addresses: shared.addresses.clone(),
@@ -61,13 +73,22 @@ impl Newcloud {
     pub fn built(self) -> Built {
         let provider = Arc::new(self);
         let mut built = Built::new(Arc::clone(&provider) as Arc<dyn Provider>);
+        //@if parts
+        built.checker = Some(Arc::clone(&provider) as _);
+        built.leftovers = Some(provider);
+        //@else
         built.checker = Some(provider);
+        //@end
         built
     }
 
     /// Runs one operation within its budget and says in its error who did what to what (`create.bounded`,
     /// `errors.configured-name`, `errors.operation-and-id`).
+    //@if parts
+    pub(crate) async fn bounded<T>(
+    //@else
     async fn bounded<T>(
+    //@end
         &self,
         operation: Operation,
         subject: &str,
@@ -78,6 +99,27 @@ impl Newcloud {
         let result = result.unwrap_or_else(|overlong| Err(Error::transient(overlong.to_string())));
         result.map_err(|error| error.at(&self.name, operation, subject))
     }
+    //@if parts tasks
+
+    /// Repeats a step until it gives a result, for as long as the wait may last. No step is dropped half-way.
+    pub(crate) async fn until<T, F>(&self, wait: BoundedWait, step: impl Fn() -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<Option<T>, Error>>,
+    {
+        let clock = self.seam.clock();
+        let began = clock.monotonic();
+        loop {
+            if let Some(result) = step().await? {
+                return Ok(result);
+            }
+            if clock.monotonic().saturating_sub(began) >= wait.at_most {
+                let text = format!("it is not {} within {:?}", wait.for_what, wait.at_most);
+                return Err(Error::transient(text).coded("StillWaiting"));
+            }
+            self.seam.pause(wait.every).await;
+        }
+    }
+    //@end
 }
 
 #[async_trait]
@@ -99,9 +141,9 @@ impl Provider for Newcloud {
     async fn get(&self, id: &ProviderId) -> Result<Instance, GetError> {
         let work = async {
             let machine = MachineId::parse(id)?;
-            if self.config.zone(&machine.zone).is_none() {
-                let text =
-                    format!("zone {} is not configured, so nothing can be said about it", machine.zone);
+            if self.config.target(&machine.target).is_none() {
+                let target = &machine.target;
+                let text = format!("newzone {target} is not configured, so nothing can be said about it");
                 return Err(Error::permanent(text).leaving(LeftBehind::Unknown));
             }
             self.get_machine(&machine).await
@@ -112,12 +154,15 @@ impl Provider for Newcloud {
     async fn delete(&self, id: &ProviderId) -> Result<Deleted, Error> {
         let work = async {
             let machine = MachineId::parse(id)?;
-            if self.config.zone(&machine.zone).is_none() {
+            if self.config.target(&machine.target).is_none() {
                 // delete.abandoned-is-said
-                let MachineId { zone, name } = machine;
-                return Ok(Deleted::Abandoned(format!(
-                    "machine {name} in zone {zone}, which is not configured"
-                )));
+                let MachineId { target, name } = machine;
+                //@if parts
+                let what = format!("newmachine {name} and its newdisks at newzone {target}, which is not configured");
+                //@else
+                let what = format!("newmachine {name} at newzone {target}, which is not configured");
+                //@end
+                return Ok(Deleted::Abandoned(what));
             }
             let _turn = self.gate.name(machine.name.as_str()).await;
             self.delete_machine(&machine).await

@@ -2,134 +2,250 @@
 //! writes its bodies by hand and refuses what makes no sense; instances, time, quota, pages and rights are the kit's
 //! store.
 
-use data_encoding::BASE64;
-use provider_api::NativeError;
+//@if tasks
+use std::time::Duration;
+
+//@end
+use provider_api::{
+    NativeError,
+    //@if parts
+    Secret,
+    //@end
+    //@if tasks
+    Shows,
+    //@end
+};
+//@if tasks
+use provider_newcloud::CATALOGUE;
+//@end
 use providertest::{
     fake::{
         catalogue::worded,
-        http::{self, Answer, Fake, Reading, Refused, Request},
-        store::{New, Record, Refusal, Shared, States, Store, Ways},
+        http::{self, Answer, Fake, Reading, Refused, Request, Route},
+        store::{
+            //@if parts
+            NewPart, Part, Parts,
+            //@end
+            //@if tasks
+            Failure, Outcome, Task,
+            //@end
+            New, Record, Refusal, Shared, States, Store, Ways,
+        },
     },
+    //@if not parts
     harness::Delivered,
+    //@end
 };
 use serde_json::{Value, json};
 
-/// The zones that there are.
-pub(crate) const ZONES: [&str; 2] = ["eu-1", "eu-2"];
+/// The API's version.
+pub(crate) const VERSION: &str = "v1";
+/// The newzones that there are.
+pub(crate) const TARGETS: [&str; 2] = ["eu-1", "eu-2"];
 /// The machine types that there are.
 pub(crate) const MACHINE_TYPES: [&str; 2] = ["small", "large"];
 /// The image that the config's catalogue names.
-pub(crate) const IMAGE: &str = "squid-2026-11";
+const IMAGE: &str = "squid-2026-11";
+/// An image that it does not name.
+pub(crate) const OTHER_IMAGE: &str = "elsewhere.example/squid:7";
+
 /// The rights that a token can have.
-const RIGHTS: &[&str] = &["machines.read", "machines.write"];
+const READ: &str = "newmachines.read";
+const WRITE: &str = "newmachines.write";
+
+/// Every call by its name in `src/backend.rs`, with the right that it takes. Whoever has a token may ask a newzone about
+/// itself, and is told what the token is good for.
+const ROUTES: &[Route] = &[
+    //@if endpoints
+    Route::new("about", "GET", "/v1/about"),
+    Route::new("newmachine_list", "GET", "/v1/newmachines").needs(READ),
+    //@if parts
+    Route::new("newmachine_create", "POST", "/v1/newmachines").needs(WRITE).named_by("name"),
+    //@else
+    Route::new("newmachine_create", "POST", "/v1/newmachines").needs(WRITE).named_by("name").with_payload(),
+    //@end
+    Route::new("newmachine_get", "GET", "/v1/newmachines/{name}").needs(READ),
+    Route::new("newmachine_delete", "DELETE", "/v1/newmachines/{name}").needs(WRITE),
+    Route::new("newmachine_start", "POST", "/v1/newmachines/{name}/start").needs(WRITE),
+    //@if parts
+    Route::new("newdisk_list", "GET", "/v1/newdisks").needs(READ),
+    Route::new("newdisk_create", "PUT", "/v1/newdisks/{name}").needs(WRITE).with_payload(),
+    Route::new("newdisk_delete", "DELETE", "/v1/newdisks/{name}").needs(WRITE),
+    //@end
+    //@if tasks
+    Route::new("task_list", "GET", "/v1/tasks?name={name}").needs(READ),
+    //@end
+    //@else
+    Route::new("about", "GET", "/v1/newzones/{target}/about"),
+    Route::new("newmachine_list", "GET", "/v1/newzones/{target}/newmachines").needs(READ),
+    //@if parts
+    Route::new("newmachine_create", "POST", "/v1/newzones/{target}/newmachines").needs(WRITE).named_by("name"),
+    //@else
+    Route::new("newmachine_create", "POST", "/v1/newzones/{target}/newmachines").needs(WRITE).named_by("name").with_payload(),
+    //@end
+    Route::new("newmachine_get", "GET", "/v1/newzones/{target}/newmachines/{name}").needs(READ),
+    Route::new("newmachine_delete", "DELETE", "/v1/newzones/{target}/newmachines/{name}").needs(WRITE),
+    Route::new("newmachine_start", "POST", "/v1/newzones/{target}/newmachines/{name}/start").needs(WRITE),
+    //@if parts
+    Route::new("newdisk_list", "GET", "/v1/newzones/{target}/newdisks").needs(READ),
+    Route::new("newdisk_create", "PUT", "/v1/newzones/{target}/newdisks/{name}").needs(WRITE).with_payload(),
+    Route::new("newdisk_delete", "DELETE", "/v1/newzones/{target}/newdisks/{name}").needs(WRITE),
+    //@end
+    //@if tasks
+    Route::new("task_list", "GET", "/v1/newzones/{target}/tasks?name={name}").needs(READ),
+    //@end
+    //@end
+];
 
 /// What the backend keeps of a machine beside the usual.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Machine {
     pub(crate) machine_type: String,
-    pub(crate) image: String,
 }
 
+//@if endpoints
+/// The API of one newzone.
+pub(crate) struct Api {
+    target: &'static str,
+    store: Shared<Machine>,
+}
+
+impl Api {
+    pub(crate) fn new(target: &'static str, store: Shared<Machine>) -> Self {
+        Self { target, store }
+    }
+}
+//@else
 /// The API.
 pub(crate) struct Api {
-    pub(crate) store: Shared<Machine>,
+    store: Shared<Machine>,
 }
+
+impl Api {
+    pub(crate) fn new(store: Shared<Machine>) -> Self {
+        Self { store }
+    }
+}
+//@end
 
 /// An empty backend. TO ADAPT: how yours behaves, and what it calls its states.
 pub(crate) fn empty(token: Vec<u8>) -> Store<Machine> {
-    let states =
-        States { making: "starting", booting: "starting", going: Some("deleting"), ..States::default() };
-    Store::new(Ways { rights: RIGHTS, states, ..Ways::default() }, ZONES).with_token(token)
+    let ways = Ways {
+        rights: &[READ, WRITE],
+        states: States { making: "starting", booting: "starting", going: Some("deleting"), ..States::default() },
+        //@if parts
+        parts: Parts::Explicit,
+        //@end
+        //@if tasks
+        work: Duration::from_secs(4),
+        tasks: true,
+        locks: true,
+        //@end
+        ..Ways::default()
+    };
+    //@if parts
+    Store::new(ways, TARGETS).with_token(token).with_shared([IMAGE, OTHER_IMAGE])
+    //@else
+    Store::new(ways, TARGETS).with_token(token)
+    //@end
+}
+
+/// What a config says of this backend, beside the way there.
+pub(crate) fn config() -> Value {
+    json!({"images": {"squid": IMAGE}, "machineTypes": MACHINE_TYPES})
+}
+
+/// A request that makes no sense.
+pub(crate) fn nonsense(token: &str) -> Request {
+    //@if endpoints
+    Request::new("POST", "/v1/newmachines")
+    //@else
+    Request::new("POST", &format!("/v1/newzones/{}/newmachines", TARGETS[0]))
+    //@end
+        .with_header("authorization", &format!("Bearer {token}"))
+        .with_json(&json!({"name": "", "machineType": "no-such-type"}))
 }
 
 impl Fake for Api {
-    /// What each request is, by the names of `src/backend.rs`.
     fn read(&self, request: &Request) -> Reading {
-        let (method, path) = request.route();
-        match (method, &path[..]) {
-            ("GET", ["v1", "zones", zone]) => Reading::new("about", *zone),
-            ("GET", ["v1", "zones", zone, "machines"]) => Reading::new("machine_list", *zone),
-            ("POST", ["v1", "zones", zone, "machines"]) => {
-                Reading::new("machine_create", *zone).about(name_in(request)).mutates().with_payload()
-            }
-            ("GET", ["v1", "zones", zone, "machines", name]) => {
-                Reading::new("machine_get", *zone).about(*name)
-            }
-            ("DELETE", ["v1", "zones", zone, "machines", name]) => {
-                Reading::new("machine_delete", *zone).about(*name).mutates()
-            }
-            ("POST", ["v1", "zones", zone, "machines", name, "start"]) => {
-                Reading::new("machine_start", *zone).about(*name).mutates()
-            }
-            _ => Reading::new("nonsense", "nowhere"),
-        }
+        //@if endpoints
+        Route::read(ROUTES, request, self.target)
+        //@else
+        Route::read(ROUTES, request, "nowhere")
+        //@end
     }
 
-    /// What each request does.
+    /// What each call does.
     fn answer(&self, request: &Request) -> Result<Answer, Refused> {
-        let (method, path) = request.route();
+        let found = Route::find(ROUTES, request).ok_or(Refused("gateway-404"))?;
+        //@if endpoints
+        let (target, name) = (self.target, found.part("name"));
+        //@else
+        let (target, name) = (found.part("target"), found.part("name"));
+        //@end
         let mut store = self.store.open();
-        let right = if method == "GET" { "machines.read" } else { "machines.write" };
-        let token = request.bearer().map(str::as_bytes);
-        // Whoever has a token may ask about a zone, and is told what it is good for.
-        let asks = matches!(path[..], ["v1", "zones", _]);
-        store.allows(token, (!asks).then_some(right))?;
-        match (method, &path[..]) {
-            ("GET", ["v1", "zones", zone]) => {
-                if store.ailing {
-                    return Err(Refused("unavailable"));
-                }
-                let machines = store.instances.iter().filter(|record| record.place == *zone).count();
-                let rights: Vec<_> = store.rights().collect();
-                let about =
-                    json!({"version": "1", "machines": machines, "quota": store.quota, "rights": rights});
-                Ok(http::json(200, &about))
+        store.allows(request.bearer().map(str::as_bytes), found.route.right)?;
+        let mut result = Value::Null;
+        match found.route.kind {
+            "about" => result = about(&store, target)?,
+            "newmachine_get" => result = machine(&store, store.find(target, name).ok_or(Refusal::NotFound)?),
+            "newmachine_create" => drop(store.make(target, new_machine(request)?)?),
+            "newmachine_start" => store.start(target, name)?,
+            "newmachine_delete" => store.remove(target, name, Some(life(request)?))?,
+            //@if parts
+            "newdisk_create" => {
+                let new = new_part(&store, name, request)?;
+                store.put_part(target, new)?;
             }
-            ("GET", ["v1", "zones", zone, "machines"]) => {
-                let page = store.list(Some(zone), request.query("page"))?;
-                let machines: Vec<_> = page.items.iter().map(|record| machine(&store, record)).collect();
-                Ok(http::json(200, &json!({"machines": machines, "nextPage": page.next})))
+            "newdisk_delete" => store.remove_part(target, name, Some(life(request)?))?,
+            "newdisk_list" => {
+                let page = store.list_parts(target, request.query("page"))?;
+                let items: Vec<_> = page.items.iter().map(|it| part(&store, it)).collect();
+                result = json!({"items": items, "nextPage": page.next});
             }
-            ("POST", ["v1", "zones", zone, "machines"]) => {
-                let new = new_machine(request).ok_or(Refused("invalid"))?;
-                let key = new.key.clone();
-                store.make(zone, new)?;
-                let record = store.find(zone, &key).ok_or(Refusal::NotFound)?;
-                Ok(http::json(201, &machine(&store, record)))
+            //@end
+            //@if tasks
+            "task_list" => {
+                let tasks = store.tasks_of(name).filter(|task| task.place == target);
+                result = tasks.map(|it| task(&store, it)).collect();
             }
-            ("GET", ["v1", "zones", zone, "machines", name]) => {
-                let record = store.find(zone, name).ok_or(Refusal::NotFound)?;
-                Ok(http::json(200, &machine(&store, record)))
+            //@end
+            _ => {
+                let page = store.list(Some(target), request.query("page"))?;
+                let items: Vec<_> = page.items.iter().map(|record| machine(&store, record)).collect();
+                result = json!({"items": items, "nextPage": page.next});
             }
-            ("POST", ["v1", "zones", zone, "machines", name, "start"]) => {
-                store.start(zone, name)?;
-                Ok(http::json(202, &json!({})))
-            }
-            ("DELETE", ["v1", "zones", zone, "machines", name]) => {
-                let id = request.query("id").and_then(|id| id.strip_prefix("m-")?.parse().ok());
-                store.remove(zone, name, Some(id.ok_or(Refusal::Changed)?))?;
-                Ok(http::json(202, &json!({})))
-            }
-            _ => Ok(http::text(404, "404 page not found")),
         }
+        Ok(http::json(200, &result))
     }
 
     fn native(&self, request: &Request, error: &NativeError) -> Answer {
-        let named = name_in(request);
-        let name = request.route().1.get(4).map_or(named.clone(), |name| (*name).to_owned());
-        let text = worded(error, &[("name", &name)]);
-        let status = error.status.and_then(|status| u16::try_from(status).ok()).unwrap_or(500);
-        let mut answer = match error.code {
-            // Not the API's own.
-            "" => http::text(status, text),
-            code => http::json(status, &json!({"error": {"code": code, "message": text}})),
-        };
-        if let Some(seconds) = error.field("retry-after").and_then(|seconds| seconds.parse().ok()) {
-            answer.headers_mut().insert("retry-after", seconds);
+        let found = Route::find(ROUTES, request);
+        //@if tasks
+        if error.shows == Shows::Task {
+            //@if endpoints
+            return self.accept_in_vain(request, self.target, error);
+            //@else
+            return self.accept_in_vain(request, found.as_ref().map_or("", |found| found.part("target")), error);
+            //@end
         }
-        answer
+        //@end
+        let text = worded(error, &[("name", found.as_ref().map_or("", |found| found.subject()))]);
+        let body = json!({"error": {"code": error.code, "message": text}});
+        http::refusal(error, text, &body)
     }
 
+    //@if parts
+    /// It has fewer errors than the store has refusals.
+    fn error_for(&self, Refused(id): Refused) -> &'static str {
+        match id {
+            "part-not-found" => "not-found",
+            "parts-missing" => "invalid",
+            id => id,
+        }
+    }
+
+    //@end
     fn quotes(&self) -> bool {
         self.store.open().quotes
     }
@@ -139,50 +255,103 @@ impl Fake for Api {
     }
 }
 
+//@if tasks
+impl Api {
+    /// Accepts a making whose task fails.
+    fn accept_in_vain(&self, request: &Request, target: &str, error: &NativeError) -> Answer {
+        let mut store = self.store.open();
+        let body = request.object().unwrap_or_default();
+        let (name, labels) = (body.text("name").unwrap_or_default(), body.texts("labels").unwrap_or_default());
+        let sent = || format!("{}: {}", error.text, String::from_utf8_lossy(request.body()));
+        let failure = Failure { id: error.id.to_owned(), text: store.quotes.then(sent) };
+        store.fail_at_once(target, &name, &labels, failure);
+        http::json(200, &json!({}))
+    }
+}
+
+//@end
+/// What a newzone says about itself.
+fn about(store: &Store<Machine>, target: &str) -> Result<Value, Refused> {
+    if store.ailing {
+        return Err(Refused("unavailable"));
+    }
+    let machines = store.instances.iter().filter(|record| record.place == target).count();
+    let rights: Vec<_> = store.rights().collect();
+    Ok(json!({"version": "1", "newmachines": machines, "quota": store.quota, "rights": rights}))
+}
+
 /// A machine as the API shows it. One that cannot be read has lost its id.
 fn machine(store: &Store<Machine>, record: &Record<Machine>) -> Value {
     let addresses: Vec<_> = store.addresses_of(record).into_iter().map(|(_, address)| address).collect();
-    let mut machine = json!({
-        "id": format!("m-{}", record.incarnation),
+    json!({
+        "id": (!record.unreadable).then(|| format!("m-{}", record.incarnation)),
         "name": record.name,
         "labels": record.marks,
         "machineType": record.own.machine_type,
-        "image": record.own.image,
         "status": store.state_of(record),
         "addresses": addresses,
         "createdAt": record.created,
-    });
-    if record.unreadable {
-        machine["id"] = Value::Null;
-    }
-    machine
+    })
 }
+//@if parts
 
-/// The name in the body of a request, if there is one.
-fn name_in(request: &Request) -> String {
-    let name = request.json().and_then(|body| Some(body["name"].as_str()?.to_owned()));
-    name.unwrap_or_default()
+/// A part as the API shows it.
+fn part(store: &Store<Machine>, part: &Part<()>) -> Value {
+    json!({
+        "id": format!("d-{}", part.incarnation),
+        "name": part.name,
+        "usedBy": store.user_of(part).map(|record| &record.name),
+        "createdAt": part.created.to_string(),
+    })
+}
+//@end
+//@if tasks
+
+/// A task as the API shows it.
+fn task(store: &Store<Machine>, task: &Task) -> Value {
+    let error = match store.outcome(task) {
+        Outcome::Failed(Failure { id, text }) => CATALOGUE.get(id).map(|native| {
+            let text = text.clone().unwrap_or_else(|| worded(native, &[("name", &task.name)]));
+            json!({"code": native.code, "message": text})
+        }),
+        Outcome::Running | Outcome::Done => None,
+    };
+    json!({"id": format!("t-{}", task.id), "labels": task.marks, "error": error})
+}
+//@end
+
+/// The life that the id of a deletion stands for. Without one it is refused.
+fn life(request: &Request) -> Result<u64, Refused> {
+    let id = request.query("id").and_then(|id| id.split_once('-')?.1.parse().ok());
+    id.ok_or(Refused("changed"))
 }
 
 /// Reads the body of a new machine strictly.
-fn new_machine(request: &Request) -> Option<New<Machine>> {
-    let body = request.json()?;
-    let text = |key: &str| Some(body[key].as_str()?.to_owned());
-    let (name, machine_type, image) = (text("name")?, text("machineType")?, text("image")?);
-    let sound = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let known = MACHINE_TYPES.contains(&machine_type.as_str());
-    if name.is_empty() || name.len() > 63 || !name.chars().all(sound) || !known || image.is_empty() {
-        return None;
+fn new_machine(request: &Request) -> Result<New<Machine>, Refusal> {
+    let body = request.object()?;
+    let (name, machine_type) = (body.text("name")?, body.text("machineType")?);
+    if !MACHINE_TYPES.contains(&machine_type.as_str()) {
+        return Err(Refusal::Invalid);
     }
-    let label = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));
-    let marks = body["labels"].as_object()?.iter().map(label).collect::<Option<_>>()?;
-    let cloud_init = BASE64.decode(text("userData")?.as_bytes()).ok()?;
-    Some(New {
-        key: name.clone(),
-        name,
-        marks,
-        delivered: Delivered { cloud_init: Some(cloud_init), ..Delivered::default() },
-        own: Machine { machine_type, image },
-        ..New::default()
-    })
+    let (key, marks, own) = (name.clone(), body.texts("labels")?, Machine { machine_type });
+    //@if parts
+    Ok(New { key, name, marks, own, parts: body.list("newdisks")?, ..New::default() })
+    //@else
+    body.text("image")?;
+    let delivered = Delivered { cloud_init: Some(body.base64("userData")?), ..Delivered::default() };
+    Ok(New { key, name, marks, own, delivered, ..New::default() })
+    //@end
 }
+//@if parts
+
+/// Reads the body of a new part strictly: a copy of an image, or one with that content.
+fn new_part(store: &Store<Machine>, name: &str, request: &Request) -> Result<NewPart<()>, Refusal> {
+    let body = request.object()?;
+    let (shared, payload) = match (body.text("image"), body.base64("content")) {
+        (Ok(image), Err(_)) if store.has_shared(&image) => (vec![image], None),
+        (Err(_), Ok(content)) => (Vec::new(), Some(Secret::new(content))),
+        _ => return Err(Refusal::Invalid),
+    };
+    Ok(NewPart { name: name.to_owned(), shared, payload, own: () })
+}
+//@end

@@ -5,14 +5,14 @@ mod fake;
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
-use fake::{Api, IMAGE, MACHINE_TYPES, Machine, ZONES, empty};
+use fake::{Api, MACHINE_TYPES, Machine, OTHER_IMAGE, TARGETS, VERSION, config, empty, nonsense};
 use provider_api::{CreateRequest, Owner, Placement, ProviderType, Secret, Uid};
 use provider_newcloud::{CATALOGUE, TYPE, profile};
 use providertest::{
     fake::{
         On, Serving,
         hand::StoreHand,
-        http::{Fake as _, Request, Server},
+        http::{Fake as _, Server},
         store::Shared,
     },
     harness::{Backend, Case, Hand, Harness, HarnessError, Setup, Shape, Thing, Unable},
@@ -22,6 +22,24 @@ use serde_json::{Value, json};
 /// Makes fakes.
 pub(crate) struct Fakes;
 
+//@if endpoints
+/// One fake, and the provider's ways to it.
+struct Served {
+    store: Shared<Machine>,
+    hand: StoreHand<Machine>,
+    token_file: PathBuf,
+    /// One for each newzone.
+    endpoints: Vec<Endpoint>,
+}
+
+/// The API of one newzone. It serves for as long as the case.
+struct Endpoint {
+    target: &'static str,
+    api: Arc<Api>,
+    socket: PathBuf,
+    _serving: Serving,
+}
+//@else
 /// One fake, and the provider's way to it.
 struct Served {
     store: Shared<Machine>,
@@ -32,6 +50,7 @@ struct Served {
     /// Serves for as long as the case.
     _serving: Serving,
 }
+//@end
 
 #[async_trait]
 impl Harness for Fakes {
@@ -44,25 +63,37 @@ impl Harness for Fakes {
     }
 
     fn setups(&self) -> Vec<Setup> {
-        let setup = |name, version: &str| Setup {
-            name,
+        vec![Setup {
+            name: VERSION,
             profile: profile(),
             catalogue: CATALOGUE,
-            backend_version: version.to_owned(),
-        };
-        vec![setup("v1", "fake, API version 1")]
+            backend_version: format!("fake, API {VERSION}"),
+        }]
     }
 
     async fn open(&self, setup: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError> {
         let folder = case.folder.path()?;
-        let (token_file, socket) = (folder.join("token"), folder.join("api.sock"));
+        let token_file = folder.join("token");
         let store = Shared::new(empty(StoreHand::<Machine>::token(case, 0)), Arc::clone(&case.clock));
         let hand = StoreHand::new(store.clone(), case).with_token_file(token_file.clone())?;
-        let api = Arc::new(Api { store: store.clone() });
+        //@if endpoints
+        let serve = |target| {
+            let api = Arc::new(Api::new(target, store.clone()));
+            let socket = folder.join(format!("{target}.sock"));
+            let server = Server::new(Arc::clone(&api) as _, case.wire.clone(), setup.catalogue);
+            let serving = server.serve(On::Unix(socket.clone()));
+            let serving = serving.map_err(|error| HarnessError(format!("cannot serve the fake: {error}")))?;
+            Ok(Endpoint { target, api, socket, _serving: serving })
+        };
+        let endpoints = TARGETS.into_iter().map(serve).collect::<Result<_, HarnessError>>()?;
+        Ok(Box::new(Served { store, hand, token_file, endpoints }))
+        //@else
+        let (api, socket) = (Arc::new(Api::new(store.clone())), folder.join("api.sock"));
         let server = Server::new(Arc::clone(&api) as _, case.wire.clone(), setup.catalogue);
         let serving = server.serve(On::Unix(socket.clone()));
         let serving = serving.map_err(|error| HarnessError(format!("cannot serve the fake: {error}")))?;
         Ok(Box::new(Served { store, hand, api, token_file, socket, _serving: serving }))
+        //@end
     }
 }
 
@@ -73,18 +104,23 @@ impl Backend for Served {
     }
 
     fn block(&self, shape: &[Shape]) -> Result<Value, Unable> {
-        let without = |zone: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == zone));
-        let retired = |zone: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(z) if z == zone));
-        let zones = ZONES.iter().filter(|zone| !without(zone));
-        let zones: Vec<_> =
-            zones.map(|zone| json!({"name": zone, "decommissioned": retired(zone)})).collect();
-        let mut block = json!({
-            "endpoint": format!("unix:{}", self.socket.display()),
-            "credentialsFile": self.token_file,
-            "zones": zones,
-            "images": {"squid": IMAGE},
-            "machineTypes": MACHINE_TYPES,
+        let without = |target: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == target));
+        let retired = |target: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(t) if t == target));
+        //@if endpoints
+        let endpoints = self.endpoints.iter().filter(|endpoint| !without(endpoint.target));
+        let targets = endpoints.map(|Endpoint { target, socket, .. }| {
+            let endpoint = format!("unix:{}", socket.display());
+            json!({"name": target, "endpoint": endpoint, "decommissioned": retired(target)})
         });
+        let mut block = config();
+        //@else
+        let targets = TARGETS.iter().filter(|target| !without(target));
+        let targets = targets.map(|target| json!({"name": target, "decommissioned": retired(target)}));
+        let mut block = config();
+        block["endpoint"] = json!(format!("unix:{}", self.socket.display()));
+        //@end
+        block["credentialsFile"] = json!(self.token_file);
+        block["newzones"] = targets.collect();
         if shape.contains(&Shape::Broken) {
             block["colour"] = json!("red");
             block["machineTypes"] = json!(7);
@@ -107,16 +143,16 @@ impl Backend for Served {
         let mut cloud_init = format!("#cloud-config\nfinal_message: this is for {uid} alone\n").into_bytes();
         cloud_init.extend([0, 0xfe, 0xff, b'\n']);
         let mut request = CreateRequest::new(uid.clone(), owner, Secret::new(cloud_init));
-        request.placement = placement(ZONES[0]);
+        request.placement = placement(TARGETS[0]);
         request
     }
 
     fn placements(&self) -> Vec<Placement> {
-        ZONES.map(placement).into()
+        TARGETS.map(placement).into()
     }
 
     fn targets(&self) -> Vec<String> {
-        ZONES.map(str::to_owned).into()
+        TARGETS.map(str::to_owned).into()
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -124,7 +160,7 @@ impl Backend for Served {
     }
 
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)> {
-        let (good, nowhere) = (placement(ZONES[0]), Some("nowhere".to_owned()));
+        let (good, nowhere) = (placement(TARGETS[0]), Some("nowhere".to_owned()));
         vec![
             (Placement { zone: nowhere.clone(), ..good.clone() }, "placement.zone"),
             (Placement { machine_type: nowhere.clone(), ..good.clone() }, "placement.machineType"),
@@ -133,7 +169,7 @@ impl Backend for Served {
     }
 
     fn uncatalogued_image(&self) -> Option<String> {
-        Some("elsewhere.example/squid:7".to_owned())
+        Some(OTHER_IMAGE.to_owned())
     }
 
     fn hand(&self) -> &dyn Hand {
@@ -148,20 +184,20 @@ impl Hand for Served {
     }
 
     async fn send_nonsense(&self) -> Result<bool, Unable> {
-        let token = String::from_utf8_lossy(&self.store.open().token).into_owned();
-        let nonsense = http::Request::post(format!("/v1/zones/{}/machines", ZONES[0]))
-            .header("authorization", format!("Bearer {token}"))
-            .body(r#"{"name": "", "machineType": "no-such-type"}"#.into())
-            .map_err(|_| Unable("write down nonsense"))?;
-        let answer = self.api.answer(&Request::of(nonsense));
-        Ok(answer.map_or(true, |answer| !answer.status().is_success()))
+        let nonsense = nonsense(&String::from_utf8_lossy(&self.store.open().token));
+        //@if endpoints
+        let api = &self.endpoints[0].api;
+        //@else
+        let api = &self.api;
+        //@end
+        Ok(api.answer(&nonsense).map_or(true, |answer| api.refuses(&answer)))
     }
 }
 
-fn placement(zone: &str) -> Placement {
+fn placement(target: &str) -> Placement {
     Placement {
         region: None,
-        zone: Some(zone.to_owned()),
+        zone: Some(target.to_owned()),
         machine_type: Some(MACHINE_TYPES[0].to_owned()),
         image: Some("squid".to_owned()),
     }

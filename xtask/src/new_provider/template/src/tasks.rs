@@ -1,0 +1,41 @@
+//! Tasks: what the API accepted, and could not do in the end. It is read back from the API, never kept in memory.
+//!
+//! TO ADAPT: how the task that made an instance is found. Where `create` has to wait for its task, it does so by `until`.
+
+//@if parts
+use provider_api::{CreateRequest, Error, FailureId};
+//@else
+use provider_api::{CreateRequest, Error, FailureId, LeftBehind};
+//@end
+
+use crate::{error::classify, id::MachineId, mark, provider::Newcloud};
+
+/// The status of the answer that a task began with.
+const ACCEPTED: u16 = 200;
+
+impl Newcloud {
+    /// Says that the last making of ours failed after it was accepted, until the caller acknowledges that
+    /// (`create.late-failure-reported-until-acknowledged`). Tasks come oldest first, so whatever was acknowledged is no
+    /// newer than the last.
+    pub(crate) async fn late_failure(&self, request: &CreateRequest, id: &MachineId) -> Result<(), Error> {
+        let name = request.name.as_str();
+        let mut tasks = self.backend.task_list(&id.target, name).await?;
+        tasks.retain(|task| mark::ownership(name, &task.labels, &self.identity).ours().is_some());
+        let Some(task) = tasks.pop() else { return Ok(()) };
+        let (Some(failure), failed) = (task.error, FailureId::new(task.id)) else { return Ok(()) };
+        if request.acknowledged_failure.as_ref() == Some(&failed) {
+            return Ok(());
+        }
+        // Its text may quote what was sent, so only the code goes on (create.hides-secrets).
+        let refusal = failure.refusal(ACCEPTED);
+        let (_, class) = classify(&refusal);
+        let text = format!("{} failed after it was accepted: {}", id.to_id(), refusal.code());
+        let error = Error::new(class, text).coded(refusal.code()).for_failure(failed);
+        //@if parts
+        // The machine went by itself, and its parts are still there.
+        Err(self.tidied(id, error.retry_after(refusal.retry_after)).await)
+        //@else
+        Err(error.retry_after(refusal.retry_after).leaving(LeftBehind::Nothing))
+        //@end
+    }
+}
