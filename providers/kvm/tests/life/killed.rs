@@ -15,7 +15,10 @@ use provider_api::{
     CallEnd, CallId, CallKind, Deleted, OperationId, ProviderId, TaskId, TrackedWait, Tracker,
 };
 
-use crate::host::{Host, offered};
+use crate::{
+    asked_again,
+    host::{Host, offered},
+};
 
 /// When a process dies.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +70,14 @@ async fn a_process_that_dies() {
     let death = Death { at: offered(DIES_AT).parse().unwrap(), under_way: offered(UNDER_WAY) == "true" };
     let provider = host.watched(Some(Arc::new(Watch { death, writes: AtomicU32::new(0) }))).provider;
     match env::var(ID) {
-        Ok(id) => assert_eq!(provider.delete(&ProviderId::new(id)).await.unwrap(), Deleted::Gone),
-        Err(_) => drop(provider.create(&host.request()).await.unwrap()),
+        Ok(id) => {
+            let id = ProviderId::new(id);
+            assert_eq!(asked_again(|| provider.delete(&id)).await, Deleted::Gone);
+        }
+        Err(_) => {
+            let request = host.request();
+            drop(asked_again(|| provider.create(&request)).await);
+        }
     }
     println!("{CAME_THROUGH}");
 }
