@@ -55,11 +55,16 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     setup::require(flags.install, &[setup::LIBVIRT, setup::KVM].concat(), "a hypervisor")?;
     let image = guest::image(&progress)?;
     progress.say(&format!("the guest image is {}", image.display()));
+    let wants_suite = flags.instead.is_empty() && !flags.container && has_suite(&workspace);
     let root = match flags.container {
         true => {
             setup::require(flags.install, setup::DOCKER, "a container")?;
             Some(container::root(&progress)?)
         }
+        false => None,
+    };
+    let small = match flags.build_only || wants_suite {
+        true => Some(guest::small::image(&progress)?),
         false => None,
     };
     if flags.build_only {
@@ -69,8 +74,7 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     let targets = if flags.container { suite::KVM_CONTAINER } else { suite::KVM };
     let tests = suite::wanted(&workspace, targets, &flags.instead)?;
     tests.build(&workspace, &progress)?;
-    let has_suite = flags.instead.is_empty() && !flags.container && has_suite(&workspace);
-    let suite = match has_suite {
+    let suite = match wants_suite {
         true => Some(conformance::build(&workspace, "provider-kvm", Beside::Everything)?),
         false => None,
     };
@@ -83,7 +87,7 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     let enter = |command| host.inside.enter(&command);
     let outcome = tests.run(&workspace, &progress, &host.environment(&image), enter);
     let outcome = match suite {
-        Some(suite) => kube::both(outcome, host.conformance(&suite, &progress)),
+        Some(suite) => kube::both(outcome, host.conformance(&suite, small.as_deref(), &progress)),
         None => outcome,
     };
     let outcome = if flags.instead.is_empty() { outcome.and_then(|()| host.is_clean()) } else { outcome };
@@ -145,7 +149,7 @@ impl Host {
     }
 
     /// Runs the conformance suite on this host; it prints its report and verdict.
-    fn conformance(&self, suite: &Command, progress: &Progress) -> Outcome {
+    fn conformance(&self, suite: &Command, image: Option<&Path>, progress: &Progress) -> Outcome {
         let config = self.folder.join("conformance.yaml");
         // JSON is YAML, whatever is in a path.
         let text = serde_json::json!({
@@ -157,6 +161,7 @@ impl Host {
             "pool": POOL,
             "network": NETWORK,
             "allowEmulation": true,
+            "image": image,
         });
         fs::write(&config, text.to_string()).map_err(|error| cannot_write(&config, &error))?;
         let mut suite = self.inside.enter(suite);
