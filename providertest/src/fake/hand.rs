@@ -303,7 +303,11 @@ where
     }
 
     async fn serve_empty_pages(&self) -> Done {
-        self.store.open().page_size = BETWEEN_EMPTY_PAGES;
+        let mut store = self.store.open();
+        if store.ways.numbered_pages {
+            return Err(Unable("serve empty pages: with nothing on it the page of a number is the last"));
+        }
+        store.page_size = BETWEEN_EMPTY_PAGES;
         Ok(())
     }
 

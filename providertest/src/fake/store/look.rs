@@ -29,11 +29,16 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The token of the next one; `None` on the last.
     pub next: Option<String>,
+    /// How many rows there were on all pages when this one was asked for.
+    pub total: usize,
 }
 
 /// The page size that stands for pages of five with an empty page before each: no page but the last one says that a
 /// listing is at its end.
 pub const BETWEEN_EMPTY_PAGES: usize = 0;
+
+/// How many rows a page has then.
+const BETWEEN_EMPTY: usize = 5;
 
 /// One page of `items` in the order of their keys: for what is no instance, parts say, or for rows that are older than the
 /// store. `from` is the token that the page before gave, `size` the store's
@@ -58,11 +63,12 @@ pub fn page<T>(
     let size = match size {
         BETWEEN_EMPTY_PAGES if from.is_none_or(|from| !from.starts_with(BEGUN)) => {
             let next = Some(format!("{BEGUN}{}", from.unwrap_or_default()));
-            return Ok(Page { items: Vec::new(), next });
+            return Ok(Page { items: Vec::new(), next, total: items.len() });
         }
-        BETWEEN_EMPTY_PAGES => 5,
+        BETWEEN_EMPTY_PAGES => BETWEEN_EMPTY,
         size => size,
     };
+    let total = items.len();
     items.sort_by_cached_key(&key);
     let from = from.map(|from| from.strip_prefix(BEGUN).unwrap_or(from)).filter(|from| !from.is_empty());
     if let Some(from) = from {
@@ -72,7 +78,41 @@ pub fn page<T>(
     let more = items.len() > size;
     items.truncate(size);
     let next = items.last().filter(|_| more).map(|last| format!("after:{}", key(last)));
-    Ok(Page { items, next })
+    Ok(Page { items, next, total })
+}
+
+/// The page of that number, counted from 1, of what stands in `items` now: the first one without a number. Its token is
+/// the number of the next.
+///
+/// Such pages shift. When a row of a page that was read goes, the first row of the next one moves to it, and whoever reads
+/// on by the number never sees that row; a row that comes shows one of the others twice. Only the total tells.
+///
+/// ```
+/// use providertest::fake::store::numbered_page;
+/// let key = |row: &&str| (*row).to_owned();
+/// let first = numbered_page(vec!["c", "a", "b"], key, None, 2).unwrap();
+/// assert_eq!((first.items, first.next.as_deref(), first.total), (vec!["a", "b"], Some("2"), 3));
+/// // Without "a" the row "b" is on the first page, and so is "c".
+/// let second = numbered_page(vec!["c", "b"], key, Some("2"), 2).unwrap();
+/// assert_eq!((second.items, second.next, second.total), (vec![], None, 2));
+/// ```
+///
+/// # Errors
+/// BadPage for what is no number from 1 on. A page after the last has nothing on it.
+pub fn numbered_page<T>(
+    mut items: Vec<T>,
+    key: impl Fn(&T) -> String,
+    number: Option<&str>,
+    size: usize,
+) -> Result<Page<T>, Refusal> {
+    let size = if size == BETWEEN_EMPTY_PAGES { BETWEEN_EMPTY } else { size };
+    let number = number.map_or(Ok(1), str::parse).map_err(|_| Refusal::BadPage)?;
+    let before = usize::checked_sub(number, 1).ok_or(Refusal::BadPage)?.saturating_mul(size);
+    let total = items.len();
+    items.sort_by_cached_key(&key);
+    let items: Vec<_> = items.into_iter().skip(before).take(size).collect();
+    let more = before.saturating_add(size) < total;
+    Ok(Page { items, next: more.then(|| (number + 1).to_string()), total })
 }
 
 /// What a token begins with whose page had nothing on it yet.
@@ -208,8 +248,11 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
     /// when the listing was last brought up to date. An unreadable one is among them, and its reader sees that by its
     /// field. What was to vanish once a listing had named it is gone after this.
     ///
+    /// `from` is the token that the page before gave, or the page's number where they are
+    /// [numbered](super::Ways::numbered_pages).
+    ///
     /// # Errors
-    /// BadPage for a token that no page gave.
+    /// BadPage for a token that no page gave, and for what is no number.
     pub fn list(&mut self, place: Option<&str>, from: Option<&str>) -> Result<Page<Record<I>>, Refusal> {
         if self.now >= self.listed.0 + self.ways.lag {
             self.listed = (self.now, self.instances.clone());
@@ -221,13 +264,28 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
             Some(_) => record.key.clone(),
             None => format!("{}/{}", record.place, record.key),
         };
-        let page = page(records, key, from, self.page_size)?;
+        let page = self.page_of(records, key, from)?;
         let named = |name: &mut String| page.items.iter().any(|record| record.name == *name);
         if let Some(name) = self.vanishing.take_if(named) {
             let incarnation = self.named(&name).map(|record| record.incarnation);
             incarnation.and_then(|incarnation| self.erase(incarnation));
         }
         Ok(page)
+    }
+}
+
+impl<I, P> Store<I, P> {
+    /// One page of rows, as this backend serves pages.
+    pub(crate) fn page_of<T>(
+        &self,
+        items: Vec<T>,
+        key: impl Fn(&T) -> String,
+        from: Option<&str>,
+    ) -> Result<Page<T>, Refusal> {
+        match self.ways.numbered_pages {
+            true => numbered_page(items, key, from, self.page_size),
+            false => page(items, key, from, self.page_size),
+        }
     }
 }
 

@@ -13,6 +13,7 @@
 //! | shows a deletion that is in progress | [`States::going`], [`Record::gone_at`] |
 //! | addresses instances by numbers | [`Ways::numbered`], [`Ways::wide_keys`], [`Store::count`] |
 //! | serves lists in pages | [`Store::list`], [`page`], [`Store::page_size`] |
+//! | numbers its pages, so that they shift | [`Ways::numbered_pages`], [`Page::total`], [`numbered_page`] |
 //! | keeps disks beside instances | [`Ways::parts`], [`Store::put_part`], [`Store::remove_part`] |
 //! | binds a deletion to one life | [`Record::incarnation`], the last argument of [`Store::remove`] |
 //!
@@ -69,7 +70,7 @@ use provider_api::{Clock, Timestamp};
 pub(crate) use self::look::life;
 pub use self::{
     life::Made,
-    look::{BETWEEN_EMPTY_PAGES, Page, Phase, page},
+    look::{BETWEEN_EMPTY_PAGES, Page, Phase, numbered_page, page},
     record::{Event, HELD, Marks, New, NewPart, Part, Record, Source},
     tasks::{Failure, Outcome, Task},
     ways::{Parts, States, Ways, leases},

@@ -2,7 +2,7 @@
 
 use provider_api::Timestamp;
 
-use super::{NewPart, Page, Part, Parts, Record, Refusal, Store, page};
+use super::{NewPart, Page, Part, Parts, Record, Refusal, Store};
 
 impl<I: Clone, P: Clone + Default> Store<I, P> {
     /// Makes a part, or makes it anew over an unused one of that name; one that is in use stays as it is. The answer is its
@@ -94,7 +94,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
             own: P::default(),
         });
         let here = self.parts.iter().filter(|part| part.place == place).cloned();
-        page(here.chain(shared).collect(), |part| part.name.clone(), from, self.page_size)
+        self.page_of(here.chain(shared).collect(), |part| part.name.clone(), from)
     }
 }
 

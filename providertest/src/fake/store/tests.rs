@@ -162,6 +162,36 @@ fn pages_cover_everything_once() {
 }
 
 #[test]
+fn numbered_pages_shift_when_something_comes_or_goes() {
+    let it = Fixture::new(Ways { numbered_pages: true, parts: Parts::Cascade, ..Ways::default() });
+    for name in ["b", "c", "d", "e"] {
+        it.make(name, &[&format!("{name}-disk")]).unwrap();
+    }
+    it.store.open().page_size = 2;
+    let listed = |number: Option<&str>| {
+        let page = it.store.open().list(Some("z1"), number).unwrap();
+        let names: Vec<_> = page.items.into_iter().map(|record| record.name).collect();
+        (names.join(" "), page.next, page.total)
+    };
+    let second = Some("2".to_owned());
+    assert_eq!(listed(None), ("b c".into(), second.clone(), 4));
+    assert_eq!(listed(Some("2")), ("d e".into(), None, 4));
+    it.store.open().vanishing = Some("b".to_owned());
+    assert_eq!(listed(Some("1")), ("b c".into(), second.clone(), 4));
+    assert_eq!(listed(Some("2")), ("e".into(), None, 3), "d is on the first page now");
+    it.make("a", &[]).unwrap();
+    assert_eq!(listed(Some("1")), ("a c".into(), second, 4));
+    it.make("aa", &[]).unwrap();
+    assert_eq!(listed(Some("2")), ("c d".into(), Some("3".into()), 5), "c was on the first page");
+    assert_eq!(listed(Some("9")), (String::new(), None, 5));
+    for number in ["0", "-1", "after:c", ""] {
+        assert_eq!(it.store.open().list(None, Some(number)).err(), Some(Refusal::BadPage), "{number:?}");
+    }
+    let parts = it.store.open().list_parts("z1", Some("2")).unwrap();
+    assert_eq!(parts.items.iter().map(|part| &*part.name).collect::<Vec<_>>(), ["d-disk", "e-disk"]);
+}
+
+#[test]
 fn what_is_to_vanish_is_listed_once_more() {
     let it = Fixture::new(Ways::default());
     it.make("a", &[]).unwrap();

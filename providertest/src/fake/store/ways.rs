@@ -40,6 +40,10 @@ pub struct Ways {
     /// How far a listing of instances may be behind. It is as far behind as it may be, so that a provider cannot but
     /// notice.
     pub lag: Duration,
+    /// Whether pages go by number over what stands when each is asked for, and shift when something comes or goes between
+    /// two of them ([`numbered_page`](super::numbered_page)). Otherwise a token says after which row the next page begins,
+    /// and nothing shifts.
+    pub numbered_pages: bool,
     /// What becomes of the parts of an instance.
     pub parts: Parts,
     /// Whether the quota is one of room that parts take: with it used up no part is made, and an instance whose parts are
@@ -104,6 +108,7 @@ impl Default for Ways {
             locks: false,
             locking: &[],
             lag: Duration::ZERO,
+            numbered_pages: false,
             parts: Parts::None,
             parts_need_room: false,
             guards_borrowed: true,

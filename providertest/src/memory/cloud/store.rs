@@ -68,6 +68,7 @@ fn ways(profile: &Profile) -> Ways {
         numbered,
         wide_keys: numbered || moves,
         lag: Duration::ZERO,
+        numbered_pages: false,
         one_address: false,
         parts_need_room: false,
         moves,
