@@ -19,5 +19,6 @@ pub(crate) fn access(config: &Config) -> Option<Access> {
         HostKeys::Anybody => ssh::HostKeys::InsecureIgnore,
         HostKeys::NotNeeded => return None,
     };
-    Some(Access { key: config.ssh_key.clone()?, passphrase: None, host_keys })
+    let passphrase = config.ssh_key_passphrase.clone();
+    Some(Access { key: config.ssh_key.clone()?, passphrase, host_keys })
 }

@@ -41,7 +41,7 @@ impl Fingerprint {
             _ => None,
         };
         let mut hash = Sha256::new();
-        for file in config.ssh_key.iter().chain(known) {
+        for file in config.ssh_key.iter().chain(&config.ssh_key_passphrase).chain(known) {
             let bytes = file.read()?;
             hash.update(bytes.len().to_be_bytes());
             hash.update(bytes.reveal());

@@ -12,6 +12,8 @@ use crate::{Image, Uplink};
 pub struct Config {
     /// `sshKeyFile`: the private key, read whenever a host is dialled; needed where a host has an address.
     pub ssh_key: Option<CredentialFile>,
+    /// `sshKeyPassphraseFile`: the passphrase of that key, read with it; none where the key has none.
+    pub ssh_key_passphrase: Option<CredentialFile>,
     /// `knownHostsFile` or `insecureIgnoreHostKey`.
     pub host_keys: HostKeys,
     /// `diskSizeGb`: how large guests see their disk, in GiB, unless the image is larger.
@@ -108,6 +110,7 @@ impl Config {
     /// which of address and user a way by SSH cannot have, and why.
     pub fn read(fields: &mut Fields<'_>, by_ssh: &BySsh<'_>) -> Option<Self> {
         let ssh_key = fields.optional::<PathBuf>("sshKeyFile").map(CredentialFile::new);
+        let ssh_key_passphrase = fields.optional::<PathBuf>("sshKeyPassphraseFile").map(CredentialFile::new);
         let known_hosts = fields.optional::<PathBuf>("knownHostsFile").map(CredentialFile::new);
         let anybody = fields.or("insecureIgnoreHostKey", false);
         let disk_size_gb = fields.or("diskSizeGb", Self::DEFAULT_DISK_GB);
@@ -124,6 +127,10 @@ impl Config {
         let (hosts, remote) = hosts(fields, by_ssh);
         if remote && ssh_key.is_none() {
             fields.problem("sshKeyFile", "is missing; a host has an address, and is reached by SSH");
+        }
+        let of_a_key = ssh_key_passphrase.is_none() || ssh_key.is_some();
+        if !of_a_key {
+            fields.problem("sshKeyPassphraseFile", "goes with an sshKeyFile, and there is none");
         }
         let host_keys = match (known_hosts, anybody) {
             (Some(_), true) => {
@@ -142,6 +149,7 @@ impl Config {
         };
         let config = Self {
             ssh_key,
+            ssh_key_passphrase,
             host_keys: host_keys?,
             disk_size_gb,
             vendor_data,
@@ -151,7 +159,7 @@ impl Config {
             machine_types: machine_types?,
             hosts: hosts?,
         };
-        (sized && (!remote || config.ssh_key.is_some())).then_some(config)
+        (sized && of_a_key && (!remote || config.ssh_key.is_some())).then_some(config)
     }
 
     /// The host of that name.
@@ -346,6 +354,7 @@ mod tests {
         let config = read(&block).unwrap();
         assert_eq!(config.disk_size_gb, 10);
         assert!(config.install_guest_agent && !config.allow_emulation);
+        assert_eq!(config.ssh_key_passphrase, None);
         let host = config.host("one").unwrap();
         assert_eq!(host.pool, "default");
         assert_eq!(host.uplink, Uplink::Bridge("br0".to_owned()));
@@ -383,6 +392,16 @@ mod tests {
         ] {
             assert!(report.contains(&format!("kvm.{key}")), "{key} in {report}");
         }
+    }
+
+    #[test]
+    fn a_passphrase_is_that_of_a_key() {
+        let hosts = "hosts: [{name: here, socket: /run/s, network: default}]";
+        let config = |files: &str| read(&format!("{{{files}, {CATALOGUES}, {hosts}}}"));
+        let both = config("sshKeyFile: /k, sshKeyPassphraseFile: /p").unwrap();
+        assert_eq!(both.ssh_key_passphrase, Some(CredentialFile::new("/p")));
+        let report = config("sshKeyPassphraseFile: /p").unwrap_err().to_string();
+        assert!(report.contains("kvm.sshKeyPassphraseFile: goes with an sshKeyFile"), "{report}");
     }
 
     #[test]

@@ -85,9 +85,9 @@ fn decode(path: &Path, file: &Secret, passphrase: Option<(&Path, &Secret)>) -> R
     };
     match (keys::decode_secret_key(text, words), passphrase) {
         (Ok(key), _) => Ok(key),
-        (Err(keys::Error::KeyIsEncrypted), None) => {
-            Err(format!("the private key in {path} has a passphrase, and no file with it is configured"))
-        }
+        (Err(keys::Error::KeyIsEncrypted), None) => Err(format!(
+            "the private key in {path} has a passphrase, and no file with it is configured: {NAME_ONE}"
+        )),
         (Err(keys::Error::UnsupportedKeyType { .. } | keys::Error::UnknownAlgorithm(_)), _) => Err(format!(
             "the private key in {path} is of a type that is not supported: use ed25519, ecdsa or rsa"
         )),
@@ -98,12 +98,15 @@ fn decode(path: &Path, file: &Secret, passphrase: Option<(&Path, &Secret)>) -> R
         (Err(_), Some((from, _))) if is_encrypted(text) => {
             Err(format!("the private key in {path} does not open with the passphrase in {}", from.display()))
         }
-        (Err(_), None) if is_encrypted(text) => {
-            Err(format!("the private key in {path} has a passphrase, and no file with it is configured"))
-        }
+        (Err(_), None) if is_encrypted(text) => Err(format!(
+            "the private key in {path} has a passphrase, and no file with it is configured: {NAME_ONE}"
+        )),
         (Err(_), _) => Err(format!("{path} is no private key in OpenSSH's format, or is damaged")),
     }
 }
+
+/// What to do about a passphrase that nobody has told.
+const NAME_ONE: &str = "name one as sshKeyPassphraseFile, or take the passphrase off by `ssh-keygen -p`";
 
 /// Whether a passphrase guards the key, in any of the formats.
 fn is_encrypted(text: &str) -> bool {

@@ -49,7 +49,7 @@ async fn the_samples_load_and_run() {
         yaml.lines().find(|line| line.contains("sha256:")).expect("the sample promises a checksum");
     let yaml = yaml.replace(promised, &format!("          sha256: {}", bench.images.sha256()));
     let yaml = yaml.replace("url: https:", "url: http:");
-    for file in ["id_ed25519", "known_hosts"] {
+    for file in ["id_ed25519", "passphrase", "known_hosts"] {
         std::fs::write(bench.path(file), "something").unwrap();
     }
     let yaml = yaml.replace("/etc/proxy-operator/racks", bench.folder.path().to_str().unwrap());

@@ -10,4 +10,5 @@ mod hosts;
 mod images;
 mod pulls;
 mod secure_shell;
+mod sshd;
 mod whole;

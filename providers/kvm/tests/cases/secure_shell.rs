@@ -1,160 +1,17 @@
 //! Hosts behind a real SSH server of this process: who is let in, who is believed, and what is said when it ends there.
 //! More of it is tried where the client stands, in `ssh`.
 
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::atomic::Ordering, time::Duration};
 
-use fixture_libvirt::Host;
 use provider_api::{FailureClass, StateKind, reasons};
-use russh::{
-    Channel, ChannelOpenFailure,
-    keys::{Algorithm, PrivateKey, PublicKey, ssh_key::LineEnding},
-    server::{self, Auth, ChannelOpenHandle, Handler, Msg, Session, VerifiedPublicKey},
-};
-use tokio::{net::TcpListener, task::JoinHandle};
+use russh::keys::{key::safe_rng, ssh_key::LineEnding};
 
 use super::{
-    bench::{Bench, fails, request, shown},
-    daemon::Tap,
+    bench::{fails, request, shown},
+    sshd::{by_ssh, new_key, write_key},
 };
 
 const SOON: Duration = Duration::from_secs(5);
-
-/// A server. It ends when it is dropped.
-struct Server {
-    address: SocketAddr,
-    shared: Arc<Shared>,
-    task: JoinHandle<()>,
-}
-
-struct Shared {
-    host: Host,
-    tap: Tap,
-    /// Where the daemon listens there.
-    socket: PathBuf,
-    key: PrivateKey,
-    user: Mutex<PublicKey>,
-    connections: AtomicUsize,
-    channels: AtomicUsize,
-    /// How many clients are hung up on before a word is said.
-    to_drop: AtomicUsize,
-}
-
-struct Guarded(Arc<Shared>);
-
-impl Server {
-    async fn start(bench: &Bench, user: &PrivateKey) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared {
-            host: bench.host().clone(),
-            tap: bench.daemons[0].tap(),
-            socket: PathBuf::from("/run/libvirt/libvirt-sock"),
-            key: new_key(),
-            user: Mutex::new(user.public_key().clone()),
-            connections: AtomicUsize::new(0),
-            channels: AtomicUsize::new(0),
-            to_drop: AtomicUsize::new(0),
-        });
-        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
-        Self { address, shared, task }
-    }
-
-    /// What is known of it, as a file of OpenSSH's.
-    fn known(&self) -> String {
-        let key = self.shared.key.public_key().to_openssh().unwrap();
-        format!("[{}]:{} {key}\n", self.address.ip(), self.address.port())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let config = server::Config {
-        keys: vec![shared.key.clone()],
-        auth_rejection_time: Duration::ZERO,
-        ..server::Config::default()
-    };
-    let config = Arc::new(config);
-    while let Ok((stream, _)) = listener.accept().await {
-        shared.connections.fetch_add(1, Ordering::SeqCst);
-        let left = shared.to_drop.load(Ordering::SeqCst);
-        if left > 0 {
-            shared.to_drop.store(left - 1, Ordering::SeqCst);
-            continue;
-        }
-        let (config, guarded) = (Arc::clone(&config), Guarded(Arc::clone(&shared)));
-        tokio::spawn(async move {
-            if let Ok(session) = server::run_stream(config, stream, guarded).await {
-                let _ = session.await;
-            }
-        });
-    }
-}
-
-impl Handler for Guarded {
-    type Error = russh::Error;
-
-    async fn auth_publickey(&mut self, user: &str, key: VerifiedPublicKey<'_>) -> Result<Auth, russh::Error> {
-        let known = self.0.user.lock().unwrap().key_data() == key.public_key.key_data();
-        Ok(if known && user == "proxies" { Auth::Accept } else { Auth::reject() })
-    }
-
-    async fn channel_open_direct_streamlocal(
-        &mut self,
-        channel: Channel<Msg>,
-        socket: &str,
-        reply: ChannelOpenHandle,
-        _: &mut Session,
-    ) -> Result<(), russh::Error> {
-        if Path::new(socket) != self.0.socket {
-            reply.reject(ChannelOpenFailure::ConnectFailed).await;
-            return Ok(());
-        }
-        self.0.channels.fetch_add(1, Ordering::SeqCst);
-        reply.accept().await;
-        self.0.tap.stand_before(&self.0.host, channel.into_stream());
-        Ok(())
-    }
-}
-
-fn new_key() -> PrivateKey {
-    PrivateKey::random(&mut russh::keys::key::safe_rng(), Algorithm::Ed25519).unwrap()
-}
-
-/// A bench whose host is reached by SSH, as the first user.
-async fn by_ssh() -> (Bench, Server) {
-    let mut bench = Bench::new().await;
-    let user = new_key();
-    let server = Server::start(&bench, &user).await;
-    write_key(&bench, &user);
-    std::fs::write(bench.path("known_hosts"), server.known()).unwrap();
-    let (key, known) = (bench.path("key"), bench.path("known_hosts"));
-    let socket = server.shared.socket.clone();
-    let address = server.address.to_string();
-    let block = bench.block();
-    block["sshKeyFile"] = key.to_str().unwrap().into();
-    block["knownHostsFile"] = known.to_str().unwrap().into();
-    block["hosts"][0]["address"] = address.into();
-    block["hosts"][0]["user"] = "proxies".into();
-    block["hosts"][0]["socket"] = socket.to_str().unwrap().into();
-    (bench, server)
-}
-
-fn write_key(bench: &Bench, key: &PrivateKey) {
-    std::fs::write(bench.path("key"), key.to_openssh(LineEnding::LF).unwrap().as_bytes()).unwrap();
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_life_by_ssh_takes_one_session_and_a_channel_for_each_connection() {
@@ -244,4 +101,38 @@ async fn a_key_that_was_replaced_is_used_from_the_next_operation_on() {
     assert_eq!(error.class(), FailureClass::Permanent, "{error}");
     write_key(&bench, &next);
     provider.create(&request("uid-2")).await.unwrap();
+}
+
+/// A key that a passphrase guards is read with the file that has it, and one that none guards without.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_with_a_passphrase_takes_the_file_that_has_it() {
+    let (mut bench, server) = by_ssh().await;
+    let user = new_key();
+    *server.shared.user.lock().unwrap() = user.public_key().clone();
+    let locked = user.encrypt(&mut safe_rng(), "correct horse").unwrap();
+    std::fs::write(bench.path("key"), locked.to_openssh(LineEnding::LF).unwrap().as_bytes()).unwrap();
+    let unavailable = Some(reasons::CREDENTIALS_UNAVAILABLE);
+
+    let error = fails(SOON, bench.provider().create(&request("uid-1"))).await;
+    assert_eq!((error.class(), error.code()), (FailureClass::Permanent, unavailable), "{error}");
+    assert!(error.message().contains("sshKeyPassphraseFile"), "{error}");
+
+    bench.block()["sshKeyPassphraseFile"] = bench.path("passphrase").to_str().unwrap().into();
+    let provider = bench.provider();
+    // A file that is not there may come.
+    let error = fails(SOON, provider.create(&request("uid-1"))).await;
+    assert_eq!((error.class(), error.code()), (FailureClass::Transient, unavailable), "{error}");
+    assert!(error.message().contains(bench.path("passphrase").to_str().unwrap()), "{error}");
+    assert_eq!(server.shared.connections.load(Ordering::SeqCst), 0, "nobody is dialled without a key");
+
+    std::fs::write(bench.path("passphrase"), "correct horse\n").unwrap();
+    let (_, id) = bench.running(&*provider, "uid-1").await;
+    assert_eq!(server.shared.connections.load(Ordering::SeqCst), 1);
+
+    // Another passphrase counts from the next operation on, as another key does; a key without one takes no notice.
+    std::fs::write(bench.path("passphrase"), "battery staple\n").unwrap();
+    let error = fails(SOON, provider.create(&request("uid-2"))).await;
+    assert_eq!((error.class(), error.code()), (FailureClass::Permanent, unavailable), "{error}");
+    write_key(&bench, &user);
+    assert_eq!(shown(&*provider, &id).await.state.kind(), StateKind::Running);
 }
