@@ -2,6 +2,7 @@
 //! no retry and no proxy of its own.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     net::IpAddr,
     path::PathBuf,
@@ -30,12 +31,16 @@ pub(crate) struct Images {
     socket: Option<PathBuf>,
     /// Whether a test's ledger wants the call's id on the wire.
     tracked: bool,
+    /// The entry's catalogue, for the names that people know images by.
+    catalogue: BTreeMap<String, Image>,
     client: OnceLock<Client>,
 }
 
 /// An image whose first byte has come.
 pub(crate) struct Coming {
     response: Response,
+    /// What goes on, for errors.
+    doing: String,
     hash: Sha256,
     /// How many bytes there will be, where the server says so.
     pub(crate) length: Option<u64>,
@@ -43,8 +48,15 @@ pub(crate) struct Coming {
 }
 
 impl Images {
-    pub(crate) fn new(socket: Option<PathBuf>, tracked: bool) -> Self {
-        Self { socket, tracked, client: OnceLock::new() }
+    pub(crate) fn new(socket: Option<PathBuf>, tracked: bool, catalogue: BTreeMap<String, Image>) -> Self {
+        Self { socket, tracked, catalogue, client: OnceLock::new() }
+    }
+
+    /// What goes on, in words: the image by its name in the catalogue, where it has one, and its server.
+    fn doing(&self, what: &str, image: &Image) -> String {
+        let named = self.catalogue.iter().find(|(_, known)| *known == image);
+        let called = named.map_or_else(|| "an image".to_owned(), |(name, _)| format!("the image {name}"));
+        format!("{what} {called} from {}", host_of(image))
     }
 
     /// How many bytes an image has, where its server says so beforehand. Only what no download could mend is an error.
@@ -58,16 +70,18 @@ impl Images {
             }
         };
         let asked = seam.call(DOWNLOAD_HEAD, &host_of(image), asking).await;
-        asked.map_err(|error| Refused::of(&error, DOWNLOAD_HEAD, &doing("asking for the size of", image)))
+        asked
+            .map_err(|error| Refused::of(&error, DOWNLOAD_HEAD, &self.doing("asking for the size of", image)))
     }
 
     /// Asks for an image.
     pub(crate) async fn fetch(&self, seam: &Seam, image: &Image) -> Result<Coming, Refused> {
         let asking = async { self.ask(Method::GET, image).await.map_err(ClientError::Image) };
         let asked = seam.call(DOWNLOAD, &host_of(image), asking).await;
-        let response = asked.map_err(|error| Refused::of(&error, DOWNLOAD, &doing("downloading", image)))?;
+        let doing = self.doing("downloading", image);
+        let response = asked.map_err(|error| Refused::of(&error, DOWNLOAD, &doing))?;
         let length = length_of(&response);
-        Ok(Coming { response, hash: Sha256::new(), length, came: 0 })
+        Ok(Coming { response, doing, hash: Sha256::new(), length, came: 0 })
     }
 
     /// One request, and those that its answer leads to. Where a server sends on to is its admin's word, not ours: only an
@@ -126,9 +140,11 @@ impl Coming {
     /// Hands the bytes over as they come, and at the end whether they are those that were promised. Nobody holds more of
     /// them than a few pieces.
     pub(crate) async fn into(mut self, mut feeder: Feeder, image: &Image) -> Result<(), Error> {
+        let failed =
+            |error, doing: &str| Refused::of(&ClientError::Image(error).into(), DOWNLOAD, doing).error;
         loop {
             let chunk = self.response.chunk().await;
-            let chunk = chunk.map_err(|error| failed(ImageError::CutOff(said(error)), image))?;
+            let chunk = chunk.map_err(|error| failed(ImageError::CutOff(said(error)), &self.doing))?;
             let Some(chunk) = chunk else { break };
             self.came += chunk.len() as u64;
             self.hash.update(&chunk);
@@ -137,11 +153,11 @@ impl Coming {
         // The client counts too; this holds where it was not told beforehand.
         if self.length.is_some_and(|length| length != self.came) {
             let text = format!("{} bytes came of {}", self.came, self.length.unwrap_or_default());
-            return Err(failed(ImageError::CutOff(text), image));
+            return Err(failed(ImageError::CutOff(text), &self.doing));
         }
         let seen = hex(&self.hash.finalize());
         if let Some(due) = image.sha256.clone().filter(|due| *due != seen) {
-            return Err(failed(ImageError::Mismatch { due, seen }, image));
+            return Err(failed(ImageError::Mismatch { due, seen }, &self.doing));
         }
         feeder.end().await.map_err(nobody)
     }
@@ -166,14 +182,6 @@ fn leads_on(from: &Url, to: &str) -> Result<Url, ImageError> {
 /// The transfer took no more; why, the transfer itself says.
 fn nobody(_: NobodyTakes) -> Error {
     Error::transient("the upload ended before the image did").coded("UploadEnded")
-}
-
-fn failed(error: ImageError, image: &Image) -> Error {
-    Refused::of(&ClientError::Image(error).into(), DOWNLOAD, &doing("downloading", image)).error
-}
-
-fn doing(what: &str, image: &Image) -> String {
-    format!("{what} the image from {}", host_of(image))
 }
 
 /// The server, for log lines: a URL may have a token in it.

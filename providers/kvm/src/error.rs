@@ -192,7 +192,6 @@ impl Refused {
     /// Nothing in it is a secret: of calls with a payload code and reason alone go on, and no other call carries one.
     pub(crate) fn of(error: &CallError<ClientError>, kind: CallKind, doing: &str) -> Self {
         let cause = error.scrubbed(kind, &Scrubber::default());
-        let text = format!("{doing} failed: {cause}");
         let (meaning, class, reason, code) = match error {
             CallError::Overlong(_) => {
                 (Meaning::Other, FailureClass::Transient, reasons::TIMEOUT, "Timeout".to_owned())
@@ -204,6 +203,9 @@ impl Refused {
         };
         let libvirts = matches!(error, CallError::Backend(ClientError::Libvirt(_)));
         let answered = libvirts && meaning != Meaning::ConnectionGone;
+        // The daemon's own words are not told of a call with a payload, and this one has to be acted on.
+        let why = if class == FailureClass::QuotaExceeded { ", since there is no room left" } else { "" };
+        let text = format!("{doing} failed{why}: {cause}");
         let error = Error::new(class, text).coded(code).caused_by(cause);
         Self { meaning, answered, reason, error }
     }

@@ -64,7 +64,7 @@ impl Kvm {
             gate: context.gate(shared.max_concurrent_per_target),
             transfers: context.gate(shared.max_concurrent_per_target.saturating_sub(1)),
             hosts: Arc::new(Hosts::new(config.clone(), context.clone(), dial, budgets)),
-            images: Images::new(ways.images.clone(), context.tracker.is_some()),
+            images: Images::new(ways.images.clone(), context.tracker.is_some(), config.images.clone()),
             name: context.name,
             identity: context.identity,
             addresses: shared.addresses.clone(),

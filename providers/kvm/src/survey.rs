@@ -53,7 +53,8 @@ impl Kvm {
     /// Whether the pool takes an image of that many bytes, and a disk as large as it may grow.
     pub(crate) fn has_room(&self, host: &Host, room: &PoolRoom, image: u64) -> Result<(), Error> {
         if !room.is_active() {
-            let text = format!("the pool {} on host {} is {}", host.pool, host.name, room.state_name());
+            let text =
+                format!("the pool {} on host {} is {}: start it", host.pool, host.name, room.state_name());
             return Err(Error::transient(text).coded("PoolNotActive").leaving(LeftBehind::Nothing));
         }
         let needed = image + (self.config.disk_size_gb << 30) + SLACK;

@@ -1,7 +1,7 @@
 //! Hosts that hang, die and come back: what that costs the operation in question, and no other.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
@@ -9,7 +9,11 @@ use libvirt_rpc::Procedure;
 use provider_api::{Error, FailureClass, Provider, ProviderId, StateKind, reasons};
 use tokio::task::JoinHandle;
 
-use super::bench::{Bench, fails, request, shown, until};
+use super::{
+    bench::{Bench, fails, request, shown, until},
+    images::Serves,
+    sshd::by_ssh,
+};
 
 /// The library asks for it by one of these, as the daemon's age has it.
 const STARTS: [Procedure; 2] = [Procedure::DomainCreate, Procedure::DomainCreateWithFlags];
@@ -42,7 +46,7 @@ async fn a_call_that_hangs_ends_by_its_budget_and_ends_no_other() {
     let hung = create(&provider, "uid-1");
     until("the hang", || bench.daemons[0].hanging() == 1).await;
     others_go_on(&bench, &*provider, "uid-2").await;
-    assert_eq!(bench.daemons[0].hanging(), 1, "it hangs still");
+    assert!(!hung.is_finished(), "it hangs still");
     let error = fails(Duration::from_secs(4), async { hung.await.unwrap() }).await;
     assert_eq!((error.class(), error.code()), (FailureClass::Transient, Some("Timeout")), "{error}");
     others_go_on(&bench, &*provider, "uid-3").await;
@@ -69,6 +73,78 @@ async fn a_caller_who_goes_away_leaves_nothing_behind_that_waits() {
     // The library's thread has returned and closed its end, or the connection would stand for ever.
     until("the end of its connection", || bench.host().connections() < before + 1).await;
     others_go_on(&bench, &*provider, "uid-3").await;
+}
+
+/// How a call that hangs comes to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ends {
+    ByItsBudget,
+    WithItsCaller,
+}
+
+/// Two operations are in flight on one host, and its daemon hangs in a call of the one. Neither that, nor how it ends,
+/// delays or fails the other, or anything else that is asked of that host: by one SSH session, which all of them share, and
+/// by its socket.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_operations_in_flight_on_a_host_one_may_hang() {
+    let cases = [false, true].map(|ssh| [Ends::ByItsBudget, Ends::WithItsCaller].map(|ends| (ssh, ends)));
+    for (ssh, ends) in cases.into_iter().flatten() {
+        let case = format!("by SSH: {ssh}, {ends:?}");
+        let (mut bench, server) = match ssh {
+            true => {
+                let (bench, server) = by_ssh().await;
+                (bench, Some(server))
+            }
+            false => (Bench::new().await, None),
+        };
+        bench.entry["budgets"]["call"] = "5s".into();
+        bench.images.serve("/other.qcow2", Serves::Waits);
+        let provider = bench.provider();
+        let usual = timed(others_go_on(&bench, &*provider, "uid-0")).await;
+        let at_most = usual * 3 + Duration::from_millis(500);
+
+        // This one is at work for as long as its image waits.
+        let goes_on = {
+            let (provider, mut request) = (Arc::clone(&provider), request("uid-goes-on"));
+            request.placement.image = Some("other".to_owned());
+            tokio::spawn(async move { provider.create(&request).await })
+        };
+        let uploads = bench.daemons[0].calls_of(Procedure::StorageVolUpload);
+        until("the transfer", || bench.daemons[0].calls_of(Procedure::StorageVolUpload) > uploads).await;
+        bench.daemons[0].hang_in_next(&STARTS);
+        let hangs = create(&provider, "uid-hangs");
+        until("the hang", || bench.daemons[0].hanging() == 1).await;
+
+        let beside = timed(others_go_on(&bench, &*provider, "uid-1")).await;
+        assert!(!hangs.is_finished() && !goes_on.is_finished(), "{case}: both are in flight still");
+        assert!(beside < at_most, "{case}: it took {beside:?}, and {usual:?} before");
+        match ends {
+            Ends::ByItsBudget => {
+                let error = hangs.await.unwrap().unwrap_err();
+                assert_eq!(error.code(), Some("Timeout"), "{case}: {error}");
+            }
+            Ends::WithItsCaller => {
+                hangs.abort();
+                assert!(hangs.await.unwrap_err().is_cancelled());
+            }
+        }
+        let after = timed(others_go_on(&bench, &*provider, "uid-2")).await;
+        assert!(after < at_most, "{case}: it took {after:?}, and {usual:?} before");
+        assert!(!goes_on.is_finished(), "{case}: it is in flight still");
+        bench.images.let_come();
+        let rest = timed(async { goes_on.await.unwrap().unwrap() }).await;
+        assert!(rest < at_most, "{case}: the rest of it took {rest:?}");
+        if let Some(server) = server {
+            assert_eq!(server.shared.connections.load(Ordering::SeqCst), 1, "{case}");
+        }
+    }
+}
+
+/// How long something takes.
+async fn timed<T>(work: impl Future<Output = T>) -> Duration {
+    let began = Instant::now();
+    work.await;
+    began.elapsed()
 }
 
 /// The runtime can end while a call hangs: no thread is left that waits for the daemon.

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::{UnixListener, UnixStream},
+    sync::watch,
     task::JoinHandle,
 };
 
@@ -31,6 +32,8 @@ pub(crate) enum Serves {
     Status(u16),
     /// Its first half, and then nothing, on a connection that stands.
     Stalls,
+    /// Its first half, and the rest when it is let come.
+    Waits,
     /// So many bytes of nothing after it.
     Padded(usize),
     /// From elsewhere.
@@ -41,6 +44,7 @@ pub(crate) enum Serves {
 pub(crate) struct Images {
     pub(crate) socket: PathBuf,
     shared: Arc<Mutex<Shared>>,
+    comes: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
@@ -55,8 +59,9 @@ impl Images {
     pub(crate) async fn start(socket: PathBuf) -> Self {
         let listener = UnixListener::bind(&socket).unwrap();
         let shared = Arc::<Mutex<Shared>>::default();
-        let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
-        Self { socket, shared, task }
+        let comes = watch::Sender::new(false);
+        let task = tokio::spawn(accept(listener, Arc::clone(&shared), comes.subscribe()));
+        Self { socket, shared, comes, task }
     }
 
     fn open(&self) -> MutexGuard<'_, Shared> {
@@ -66,6 +71,11 @@ impl Images {
     /// From now on an image is served so.
     pub(crate) fn serve(&self, path: &str, serves: Serves) {
         self.open().serves.insert(path.to_owned(), serves);
+    }
+
+    /// Lets the rest of what waits come.
+    pub(crate) fn let_come(&self) {
+        self.comes.send_replace(true);
     }
 
     /// How often an image was asked for, size aside.
@@ -105,15 +115,19 @@ pub(crate) fn bytes() -> Vec<u8> {
     bytes
 }
 
-async fn accept(listener: UnixListener, shared: Arc<Mutex<Shared>>) {
+async fn accept(listener: UnixListener, shared: Arc<Mutex<Shared>>, comes: watch::Receiver<bool>) {
     while let Ok((client, _)) = listener.accept().await {
-        let shared = Arc::clone(&shared);
-        tokio::spawn(async move { converse(client, &shared).await });
+        let (shared, comes) = (Arc::clone(&shared), comes.clone());
+        tokio::spawn(async move { converse(client, &shared, comes).await });
     }
 }
 
 /// One request for each connection.
-async fn converse(client: UnixStream, shared: &Mutex<Shared>) -> Option<()> {
+async fn converse(
+    client: UnixStream,
+    shared: &Mutex<Shared>,
+    mut comes: watch::Receiver<bool>,
+) -> Option<()> {
     let (read, mut write) = client.into_split();
     let mut lines = BufReader::new(read).lines();
     let first = lines.next_line().await.ok()??;
@@ -128,7 +142,7 @@ async fn converse(client: UnixStream, shared: &Mutex<Shared>) -> Option<()> {
     let all = bytes();
     let (status, length, body) = match &serves {
         Serves::Whole | Serves::WithoutLength => (200, all.len(), all),
-        Serves::Half | Serves::Stalls => (200, all.len(), all[..all.len() / 2].to_vec()),
+        Serves::Half | Serves::Stalls | Serves::Waits => (200, all.len(), all[..all.len() / 2].to_vec()),
         Serves::OtherBytes => (200, all.len(), vec![7; all.len()]),
         Serves::Status(status) => (*status, 0, Vec::new()),
         Serves::Padded(more) => (200, all.len() + more, [all, vec![0; *more]].concat()),
@@ -156,6 +170,11 @@ async fn converse(client: UnixStream, shared: &Mutex<Shared>) -> Option<()> {
     match serves {
         Serves::WithoutLength => write.write_all(b"0\r\n\r\n").await.ok(),
         Serves::Stalls => std::future::pending().await,
+        Serves::Waits => {
+            comes.wait_for(|comes| *comes).await.ok()?;
+            let all = bytes();
+            write.write_all(&all[all.len() / 2..]).await.ok()
+        }
         _ => Some(()),
     }
 }

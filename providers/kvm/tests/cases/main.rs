@@ -6,6 +6,7 @@ mod bench;
 mod bugs;
 mod config;
 mod daemon;
+mod errors;
 mod hosts;
 mod images;
 mod pulls;
