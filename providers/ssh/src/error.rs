@@ -165,7 +165,9 @@ impl Errors {
         let message = format!("no answer within {budget:?} while {}", stage.doing());
         match stage {
             Stage::Credentials => self.credentials(FailureClass::Transient, message),
-            stage => self.unreachable(stage, "ETIMEDOUT", message),
+            // Whoever takes no connection is not there.
+            Stage::Tcp => self.unreachable(stage, "ETIMEDOUT", message),
+            stage => self.error(stage, FailureClass::Transient, reasons::TIMEOUT, "ETIMEDOUT", message),
         }
     }
 

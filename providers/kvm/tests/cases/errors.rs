@@ -313,7 +313,7 @@ async fn a_host_whose_sshd_answers_after_the_budget() {
     let trial = Trial::of(bench, "uid-late");
     let says = ["rack-1", "proxies@127.0.0.1", "no answer within 900ms while exchanging SSH keys"];
     trial.fails(FailureClass::Transient, "ETIMEDOUT", &says).await;
-    assert_eq!(trial.checked().await, reasons::UNREACHABLE);
+    assert_eq!(trial.checked().await, reasons::TIMEOUT);
     // Now it answers those who are gone.
     server.shared.silent.send_replace(false);
     trial.passes().await;

@@ -153,6 +153,7 @@ async fn connecting_hangs() {
         }
     };
     let error = hangs(&site, address, there, site.budgets.tcp).await;
+    assert_eq!(error.reason(), reasons::UNREACHABLE, "whoever takes no connection is not there");
     let text = assert_fails::<Session>(Err(error), Stage::Tcp, Transient, "ETIMEDOUT");
     assert!(text.contains("no answer within 2s while connecting"), "{text}");
 }
@@ -174,6 +175,7 @@ async fn no_greeting_comes() {
     .await;
     let there = async { told.await.unwrap() };
     let error = hangs(&site, address, there, site.budgets.handshake).await;
+    assert_eq!(error.reason(), reasons::TIMEOUT, "it is there, and does not answer");
     let text = assert_fails::<Session>(Err(error), Stage::Handshake, Transient, "ETIMEDOUT");
     assert!(text.contains("no answer within 3s while exchanging SSH keys"), "{text}");
 }
@@ -205,6 +207,7 @@ async fn logging_in_hangs() {
     let server = site.server(Manners { auth: OnAuth::Hang, ..site.manners() }).await;
     let there = server.seen.until(|counts| counts.auths == 1);
     let error = hangs(&site, server.address, there, site.budgets.auth).await;
+    assert_eq!(error.reason(), reasons::TIMEOUT);
     let text = assert_fails::<Session>(Err(error), Stage::Auth, Transient, "ETIMEDOUT");
     assert!(text.contains("while logging in"), "{text}");
 }
