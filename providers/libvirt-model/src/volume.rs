@@ -87,7 +87,9 @@ impl Volume {
         let bytes = |what| text_at(root, &[what]).and_then(|text| text.parse().ok());
         let time = |which| {
             let text = text_at(root, &["target", "timestamps", which])?;
-            text.split('.').next()?.parse().ok().map(Timestamp::from_unix)
+            let seconds = text.split('.').next()?.parse().ok();
+            // A time that libvirt does not know is 0: on Linux that of every file's birth.
+            seconds.filter(|seconds| *seconds != 0).map(Timestamp::from_unix)
         };
         Ok(Self {
             name: name.ok_or_else(|| lacks("name"))?.to_owned(),
@@ -144,6 +146,7 @@ mod tests {
       <atime>1767225700.5</atime>
       <mtime>1767225600.293190990</mtime>
       <ctime>1767225601.297190990</ctime>
+      <btime>0</btime>
     </timestamps>
     <compat>1.1</compat>
   </target>
