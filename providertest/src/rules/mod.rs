@@ -9,6 +9,7 @@ pub mod get;
 mod ids;
 pub mod list;
 pub mod model;
+mod native;
 pub mod observability;
 pub mod runtime;
 mod secrets;

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use futures::FutureExt;
-use provider_api::{FailureClass, NativeState, Shown, State, StateKind};
+use provider_api::{CreateRequest, FailureClass, NativeState, ProviderId, Shown, State, StateKind};
 
 use super::verbs::fails;
 use crate::{
     broken, hold,
     looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, always},
+    rules::native::NativeStates,
     world::World,
 };
 
@@ -80,23 +81,24 @@ pub(super) const ADOPTS_OWN_PARTIAL: Rule = Rule {
 };
 
 async fn adopts_own_partial(w: &mut World) -> Checked {
+    let mut states = NativeStates::default();
     for row in w.profile().native_states.clone() {
-        adopts(w, row).await?;
+        if let Some((request, id)) = states.instance(w, row.native).await? {
+            adopts(w, row, &request, &id).await?;
+        }
     }
-    Ok(())
+    states.all_seen()
 }
 
-async fn adopts(w: &mut World, row: NativeState) -> Checked {
-    let (request, id, _) = w.running().await?;
+async fn adopts(w: &World, row: NativeState, request: &CreateRequest, id: &ProviderId) -> Checked {
     let made = w.instance(&request.name).await?;
-    w.hand().set_native_state(&request.name, row.native).await?;
     let found = format!("{} in the state {:?}", request.name, row.native);
-    let answer = w.create(&request).await?;
+    let answer = w.create(request).await?;
     if let Some(other) = w.instances(&request.name).await?.iter().find(|thing| thing.key != made.key) {
         broken!("create found {found}, and made {} beside it or in its place", other.key);
     }
     match answer {
-        Ok(adopted) if adopted != id => broken!("create found {found} by {id}, and answered {adopted}"),
+        Ok(adopted) if adopted != *id => broken!("create found {found} by {id}, and answered {adopted}"),
         Ok(_) => {}
         // What lies in the table as an error, or cannot recover, may be reported so.
         Err(error) => {
@@ -116,7 +118,7 @@ async fn adopts(w: &mut World, row: NativeState) -> Checked {
     let mut last = None;
     let mut looks = Looks::new(30, Duration::from_secs(10));
     while looks.again(w).await {
-        let state = w.gets(&id).await?.state;
+        let state = w.gets(id).await?.state;
         let over = matches!(state, State::Stopped { .. } | State::Terminated { .. });
         let reported = over && state.reason().is_some() && !row.started;
         if reported || matches!(state, State::Running { .. }) {

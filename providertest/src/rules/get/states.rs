@@ -1,15 +1,14 @@
 //! How the backend's states are reported.
 
 use futures::FutureExt;
-use provider_api::{
-    FailureClass, GetError, Instance, NativeState, Profile, ProviderId, Shown, State, StateKind,
-};
+use provider_api::{FailureClass, GetError, NativeState, Profile, Shown, State, StateKind};
 
 use crate::{
     broken,
     harness::UNKNOWN_STATE,
     hold,
     rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, always, when},
+    rules::native::NativeStates,
     world::World,
 };
 
@@ -75,8 +74,10 @@ pub(super) const NATIVE_STATE_TABLE: Rule = Rule {
 async fn native_state_table(w: &mut World) -> Checked {
     let rows = w.profile().native_states.clone();
     hold!(!rows.is_empty(), "the profile lists no native state");
+    let mut states = NativeStates::default();
     for row in rows {
-        let (id, answer) = in_state(w, row.native).await?;
+        let Some((_, id)) = states.instance(w, row.native).await? else { continue };
+        let answer = w.get(&id).await?;
         match (row.shown, answer) {
             (Shown::State(due), Ok(instance)) => {
                 let kind = instance.state.kind();
@@ -106,7 +107,7 @@ async fn native_state_table(w: &mut World) -> Checked {
             }
         }
     }
-    Ok(())
+    states.all_seen()
 }
 
 pub(super) const UNKNOWN_STATE_IS_STOPPED: Rule = Rule {
@@ -126,8 +127,10 @@ pub(super) const UNKNOWN_STATE_IS_STOPPED: Rule = Rule {
 };
 
 async fn unknown_state(w: &mut World) -> Checked {
-    let (id, answer) = in_state(w, UNKNOWN_STATE).await?;
-    let (name, state) = match answer {
+    let (request, id, _) = w.running().await?;
+    w.hand().set_native_state(&request.name, UNKNOWN_STATE).await?;
+    w.catch_up().await;
+    let (name, state) = match w.get(&id).await? {
         Ok(instance) => (instance.name, instance.state),
         Err(error) => broken!("in a native state that it does not know, get {id} failed: {error}"),
     };
@@ -170,9 +173,10 @@ fn some_reasons(profile: &Profile) -> Applies {
 async fn reasons_reach_the_caller(w: &mut World) -> Checked {
     let reasoned = |row: &NativeState| row.reasoned;
     let rows: Vec<_> = w.profile().native_states.iter().copied().filter(reasoned).collect();
+    let mut states = NativeStates::default();
     for row in rows {
-        let (id, answer) = in_state(w, row.native).await?;
-        match answer {
+        let Some((_, id)) = states.instance(w, row.native).await? else { continue };
+        match w.get(&id).await? {
             Ok(instance) => {
                 let Some(reason) = instance.state.reason() else {
                     broken!(
@@ -204,25 +208,17 @@ async fn reasons_reach_the_caller(w: &mut World) -> Checked {
             Err(error) => broken!("in native state {:?}, get {id} failed: {error}", row.native),
         }
     }
-    Ok(())
+    states.all_seen()
 }
 
 /// A table without reasons is true: no state comes with one.
 async fn no_reasons(w: &mut World) -> Checked {
+    let mut states = NativeStates::default();
     for row in w.profile().native_states.clone() {
-        let (id, answer) = in_state(w, row.native).await?;
-        if let Some(reason) = answer.ok().as_ref().and_then(|instance| instance.state.reason()) {
+        let Some((_, id)) = states.instance(w, row.native).await? else { continue };
+        if let Some(reason) = w.get(&id).await?.ok().as_ref().and_then(|instance| instance.state.reason()) {
             broken!("the profile says that no native state comes with a reason, but get {id} gave {reason}")
         }
     }
-    Ok(())
-}
-
-/// A fresh running instance, put in a native state, and what get makes of it.
-async fn in_state(w: &mut World, native: &str) -> Checked<(ProviderId, Result<Instance, GetError>)> {
-    let (request, id, _) = w.running().await?;
-    w.hand().set_native_state(&request.name, native).await?;
-    w.catch_up().await;
-    let answer = w.get(&id).await?;
-    Ok((id, answer))
+    states.all_seen()
 }

@@ -10,6 +10,7 @@ use crate::{
     look::stamp,
     looks::Looks,
     rule::{Caller, Check, Checked, Level, Rule, Stop, always},
+    rules::native::NativeStates,
     world::{Tweaks, World},
 };
 
@@ -142,9 +143,9 @@ async fn every_state(w: &mut World) -> Checked {
     let mut made = Vec::new();
     let fails = |shown: Shown| matches!(shown, Shown::Failure(_));
     let states = rows.iter().map(|row| (row.native, fails(row.shown))).chain([(UNKNOWN_STATE, false)]);
+    let mut played = NativeStates::default();
     for (native, may_be_unreadable) in states {
-        let (request, _, _) = w.running().await?;
-        w.hand().set_native_state(&request.name, native).await?;
+        let Some((request, _)) = played.instance(w, native).await? else { continue };
         made.push((request, format!("in native state {native:?}"), may_be_unreadable));
     }
     if deletes_in_progress(w.profile()) {
@@ -165,7 +166,7 @@ async fn every_state(w: &mut World) -> Checked {
             request.name
         );
     }
-    Ok(())
+    played.all_seen()
 }
 
 fn deletes_in_progress(profile: &Profile) -> bool {
