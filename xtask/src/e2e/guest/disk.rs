@@ -21,29 +21,35 @@ pub(super) struct Bench<'a> {
 impl Bench<'_> {
     /// Makes `boot.img` of the kernel in the folder `root` and of this initial file system.
     pub(super) fn boot_partition(&self, mib: u64, kernel: &str, initrd: &str, line: &str) -> Outcome {
-        self.hole("boot.img", mib)?;
-        // A fixed serial number, where the clock would be one.
-        self.run("mkfs.vfat", ["-n", "BOOT", "-i", "e92e5501", "boot.img"])?;
+        let boots = format!(" KERNEL /vmlinuz\n INITRD /initrd.img\n APPEND {line}\n");
+        self.bios_partition(mib, &boots, &[(kernel, "::/vmlinuz"), (initrd, "::/initrd.img")])?;
         self.run("mmd", ["-i", "boot.img", "::/EFI", "::/EFI/BOOT", "::/loader", "::/loader/entries"])?;
-        self.write(
-            "syslinux.cfg",
-            &format!(
-                "DEFAULT d\nPROMPT 0\nTIMEOUT 0\nLABEL d\n KERNEL /vmlinuz\n INITRD /initrd.img\n APPEND {line}\n"
-            ),
-        )?;
         self.write("loader.conf", "timeout 0\ndefault d.conf\n")?;
         self.write("d.conf", &format!("title d\nlinux /vmlinuz\ninitrd /initrd.img\noptions {line}\n"))?;
         for (from, to) in [
-            (kernel, "::/vmlinuz"),
-            (initrd, "::/initrd.img"),
             ("root/usr/lib/systemd/boot/efi/systemd-bootx64.efi", "::/EFI/BOOT/BOOTX64.EFI"),
-            ("syslinux.cfg", "::/syslinux.cfg"),
             ("loader.conf", "::/loader/loader.conf"),
             ("d.conf", "::/loader/entries/d.conf"),
         ] {
-            self.run("mcopy", ["-i", "boot.img", from, to])?;
+            self.copy_in(from, to)?;
+        }
+        Ok(())
+    }
+
+    /// Makes `boot.img` of these files, for BIOS alone; `boots` is what syslinux's config says of what it boots.
+    pub(super) fn bios_partition(&self, mib: u64, boots: &str, files: &[(&str, &str)]) -> Outcome {
+        self.hole("boot.img", mib)?;
+        // A fixed serial number, where the clock would be one.
+        self.run("mkfs.vfat", ["-n", "BOOT", "-i", "e92e5501", "boot.img"])?;
+        self.write("syslinux.cfg", &format!("DEFAULT d\nPROMPT 0\nTIMEOUT 0\nLABEL d\n{boots}"))?;
+        for (from, to) in files.iter().chain(&[("syslinux.cfg", "::/syslinux.cfg")]) {
+            self.copy_in(from, to)?;
         }
         self.run("syslinux", ["--install", "boot.img"])
+    }
+
+    fn copy_in(&self, from: &str, to: &str) -> Outcome {
+        self.run("mcopy", ["-i", "boot.img", from, to])
     }
 
     /// Puts `boot.img` and what follows it on one disk, compressed: it is uploaded more often than it is read whole.
