@@ -1,6 +1,7 @@
-//! The conformance suite over the fake; `--help` shows its flags.
+//! The conformance suite over the fake or a real host; `--help` shows its flags.
 
 mod harness;
+mod outside;
 
 fn main() -> std::process::ExitCode {
     providertest::main(harness::Fakes)

@@ -1,6 +1,9 @@
 //! The config block: what is wrong with it is said at once, and the shipped samples load and run.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
 use libvirt_model::Host;
@@ -8,7 +11,10 @@ use provider_api::{CreateRequest, Owner, Placement, Secret, SystemClock, Uid};
 use provider_kvm::{Dial, Fingerprint, Stream, WayError, Ways};
 use serde_json::Value;
 
-use super::bench::{Bench, load};
+use super::{
+    bench::{Bench, load},
+    real_config::RealConfig,
+};
 
 /// Goes to a socket, whatever the way of the host is.
 struct Straight(PathBuf);
@@ -72,4 +78,24 @@ async fn the_samples_load_and_run() {
     request.placement = serde_json::from_value::<Placement>(proxy["spec"]["placement"].clone()).unwrap();
     let id = built.provider.create(&request).await.unwrap();
     assert!(built.provider.get(&id).await.is_ok());
+}
+
+#[test]
+fn the_file_of_a_real_host() {
+    let folder = Path::new("/etc/suite");
+    let config = RealConfig::parse(include_str!("../../samples/real.yaml"), folder).unwrap();
+    let ssh = config.ssh.unwrap();
+    assert_eq!((ssh.address.as_str(), ssh.user.as_str()), ("rack-1.example.com", "proxies"));
+    assert_eq!(ssh.key_file, folder.join("id_ed25519"));
+    assert_eq!(ssh.known_hosts_file, folder.join("known_hosts"));
+    assert_eq!(config.image, folder.join("guest.qcow2"));
+    assert_eq!(config.uplink, ("network", "default".to_owned()));
+    assert_eq!((config.pool.as_str(), config.firmware.as_str()), ("default", "bios"));
+    assert_eq!((config.socket.as_str(), config.memory_mib), ("/var/run/libvirt/libvirt-sock", 256));
+    assert!(!config.allow_emulation);
+    let report = RealConfig::parse("address: a\nbridge: b\nnetwork: n\ncolour: red\n", folder).unwrap_err();
+    let paths: Vec<_> = report.0.iter().map(|problem| problem.path.as_str()).collect();
+    for path in ["user", "sshKeyFile", "knownHostsFile", "network", "image", "colour"] {
+        assert!(paths.contains(&path), "{report}");
+    }
 }

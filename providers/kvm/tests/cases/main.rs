@@ -10,6 +10,8 @@ mod errors;
 mod hosts;
 mod images;
 mod pulls;
+#[path = "../harness/real_config.rs"]
+mod real_config;
 mod secure_shell;
 mod sshd;
 mod whole;

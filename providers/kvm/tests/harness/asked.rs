@@ -36,10 +36,15 @@ pub(crate) fn block(folder: &Path, bios: bool, shape: &[Shape]) -> Value {
         "hosts": hosts.collect::<Vec<_>>(),
     });
     if shape.contains(&Shape::Broken) {
-        block["colour"] = json!("red");
-        block["diskSizeGb"] = json!("large");
+        spoil(&mut block);
     }
     block
+}
+
+/// Puts an unknown key and a malformed value into a block.
+pub(crate) fn spoil(block: &mut Value) {
+    block["colour"] = json!("red");
+    block["diskSizeGb"] = json!("large");
 }
 
 /// A request that every host can satisfy.

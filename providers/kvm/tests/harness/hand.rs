@@ -12,6 +12,7 @@ use providertest::harness::{Hand, Planted, Successor, UNKNOWN_STATE, Unable};
 use super::{
     HOSTS, Served, Stood,
     asked::MEMORY_MIB,
+    foreign::{element, foreign},
     sight::{NAMESPACE, OfKvm},
 };
 
@@ -19,6 +20,8 @@ type Done = Result<(), Unable>;
 
 /// The pool of every host.
 const POOL: &str = "default";
+/// What others' domains are plugged into.
+const UPLINK: (&str, &str) = ("network", "default");
 /// A state that no libvirt has.
 const UNKNOWN: i32 = 99;
 
@@ -50,28 +53,6 @@ impl Served {
     }
 }
 
-/// A domain that somebody else has defined, with these marks and on these disks.
-fn foreign(name: &str, marks: &BTreeMap<String, String>, disks: &[String]) -> String {
-    let attributes: String = marks.iter().map(|(key, value)| format!(" {key}='{value}'")).collect();
-    let element = match marks.is_empty() {
-        true => String::new(),
-        false => format!("<metadata><p:instance xmlns:p='{NAMESPACE}'{attributes}/></metadata>"),
-    };
-    let disks: String = disks
-        .iter()
-        .enumerate()
-        .map(|(at, path)| {
-            let letter = char::from(b'a' + u8::try_from(at).unwrap_or(0));
-            format!("<disk type='file' device='disk'><source file='{path}'/><target dev='vd{letter}' bus='virtio'/></disk>")
-        })
-        .collect();
-    format!(
-        "<domain type='qemu'><name>{name}</name>{element}<memory unit='MiB'>64</memory>\
-         <os><type arch='x86_64' machine='q35'>hvm</type></os><devices>{disks}\
-         <interface type='network'><source network='default'/></interface></devices></domain>"
-    )
-}
-
 fn plant(host: &Host, xml: &str) -> Done {
     host.plant(xml, true).map(drop).map_err(|_| Unable("plant what the host refuses"))
 }
@@ -81,7 +62,7 @@ impl Hand for Served {
     async fn plant(&self, planted: &Planted) -> Done {
         let zone = planted.placement.zone.as_deref().unwrap_or(HOSTS[0]);
         let host = self.hosts.iter().find(|host| host.name() == zone).ok_or(Unable("find that host"))?;
-        plant(host, &foreign(&planted.name, &planted.marks, &[]))
+        plant(host, &foreign(&planted.name, &planted.marks, &[], UPLINK))
     }
 
     async fn remove(&self, name: &Name) -> Done {
@@ -117,8 +98,8 @@ impl Hand for Served {
         let volumes = host.volumes();
         stood.disks.retain(|disk| volumes.iter().any(|volume| volume.path == *disk));
         match by {
-            Successor::Foreign => plant(host, &foreign(name.as_str(), &BTreeMap::new(), &[])),
-            Successor::SameMarks => plant(host, &foreign(name.as_str(), &stood.marks, &stood.disks)),
+            Successor::Foreign => plant(host, &foreign(name.as_str(), &BTreeMap::new(), &[], UPLINK)),
+            Successor::SameMarks => plant(host, &foreign(name.as_str(), &stood.marks, &stood.disks, UPLINK)),
         }
     }
 
@@ -174,8 +155,7 @@ impl Hand for Served {
     }
 
     async fn set_marks(&self, name: &Name, marks: &BTreeMap<String, String>) -> Done {
-        let attributes: String = marks.iter().map(|(key, value)| format!(" {key}='{value}'")).collect();
-        let element = format!("<instance{attributes}/>");
+        let element = element(marks);
         self.on(name, |host, name| host.set_metadata(name, "p", NAMESPACE, Some(&element)))
     }
 
@@ -204,7 +184,7 @@ impl Hand for Served {
         let host = self.host_of(name.as_str())?;
         let domain = host.domain_named(name.as_str()).ok_or(Unable("find that domain"))?;
         let disk = domain.disks.first().map(|disk| disk.path.clone()).into_iter().collect::<Vec<_>>();
-        plant(host, &foreign("somebody-elses", &BTreeMap::new(), &disk))
+        plant(host, &foreign("somebody-elses", &BTreeMap::new(), &disk, UPLINK))
     }
 
     /// Memory for so many instances in all.

@@ -1,16 +1,22 @@
 //! Fresh hosts for each case, with the provider's own client over libvirt's C library before them. The way to a host is
 //! `way.rs`, the server of images `images.rs`, the hand of others `hand.rs`, what the observer makes of what it sees
-//! `sight.rs`, what is asked of the provider `asked.rs`.
+//! `sight.rs`, what is asked of the provider `asked.rs`, what others define `foreign.rs`. Real hosts are `real.rs`.
 
 mod asked;
+mod foreign;
 mod hand;
 mod images;
+mod real;
+mod real_admin;
+mod real_config;
+mod real_hand;
+mod real_link;
 mod sight;
 mod way;
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -89,6 +95,10 @@ impl Harness for Fakes {
                 "fake libvirtd 9.0.0, emulated, guests on a bridge of the host's that boot by BIOS",
             ),
         ]
+    }
+
+    fn real(&self, config: &Path) -> Result<Arc<dyn Harness>, HarnessError> {
+        Ok(Arc::new(real::RealHosts::open(config)?))
     }
 
     async fn open(&self, setup: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError> {

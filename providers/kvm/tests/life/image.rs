@@ -1,17 +1,8 @@
 //! The image to boot: a URL, or a file that is served on loopback for as long as the test lives.
 
-use std::{
-    env,
-    fs::File,
-    io::{self, BufRead, BufReader, Write},
-    net::{TcpListener, TcpStream},
-    path::{Path, PathBuf},
-    process::Command,
-    sync::OnceLock,
-    thread,
-};
+use std::{env, path::Path, process::Command, sync::OnceLock};
 
-use crate::host::offered;
+use crate::{host::offered, outside::image};
 
 const URL: &str = "KVM_TEST_IMAGE_URL";
 const SHA256: &str = "KVM_TEST_IMAGE_SHA256";
@@ -31,7 +22,7 @@ impl Image {
             return Self { url, sha256: env::var(SHA256).ok() };
         }
         static SERVED: OnceLock<Image> = OnceLock::new();
-        SERVED.get_or_init(|| serve(PathBuf::from(offered(FILE)))).clone()
+        SERVED.get_or_init(|| serve(offered(FILE).as_ref())).clone()
     }
 
     /// Offers the same image to a child, whoever serves it.
@@ -43,36 +34,7 @@ impl Image {
     }
 }
 
-fn serve(file: PathBuf) -> Image {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let url = format!("http://{}/guest.qcow2", listener.local_addr().unwrap());
-    let sum = Command::new("sha256sum").arg(&file).output().unwrap();
-    let sum = String::from_utf8(sum.stdout).unwrap();
-    let sha256 = sum.split(' ').next().filter(|sum| sum.len() == 64).map(str::to_owned);
-    assert!(sha256.is_some(), "sha256sum says {sum:?} of {}", file.display());
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let file = file.clone();
-            // A client that goes away, killed for one, ends its answer and nothing else.
-            thread::spawn(move || answer(stream?, &file));
-        }
-    });
-    Image { url, sha256 }
-}
-
-fn answer(mut stream: TcpStream, file: &Path) -> io::Result<()> {
-    let mut lines = BufReader::new(stream.try_clone()?).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    for line in lines {
-        if line?.is_empty() {
-            break;
-        }
-    }
-    let mut file = File::open(file)?;
-    let length = file.metadata()?.len();
-    write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n")?;
-    if request.starts_with("GET ") {
-        io::copy(&mut file, &mut stream)?;
-    }
-    Ok(())
+fn serve(file: &Path) -> Image {
+    let served = image::serve(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    Image { url: format!("http://{}/guest.qcow2", served.at), sha256: Some(served.sha256) }
 }

@@ -9,6 +9,8 @@ mod host;
 mod image;
 mod killed;
 mod observer;
+#[path = "../outside/mod.rs"]
+mod outside;
 
 use std::time::Duration;
 

@@ -1,54 +1,32 @@
 //! The host as others see it: OpenSSH's own client and virsh, with the provider's rights and none of its code.
 
-use std::{
-    env, fs,
-    net::IpAddr,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{env, fs, net::IpAddr, path::PathBuf, process::Command};
 
 use provider_api::Name;
-use tempfile::TempDir;
 
-use crate::host::{offered, pool, socket};
+use crate::{
+    host::{offered, pool, socket},
+    outside::tunnel::{Far, Tunnel},
+};
 
 /// A way to the daemon that ends with it.
-pub(crate) struct Observer {
-    folder: TempDir,
-    tunnel: Child,
-}
+pub(crate) struct Observer(Tunnel);
 
 impl Observer {
     pub(crate) fn dial() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let near = folder.path().join("socket");
-        let address = offered("KVM_TEST_ADDRESS");
-        let (host, port) = match address.rsplit_once(':') {
-            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port),
-            _ => (address.as_str(), "22"),
+        let far = Far {
+            address: offered("KVM_TEST_ADDRESS"),
+            user: offered("KVM_TEST_USER"),
+            key_file: offered("KVM_TEST_SSH_KEY_FILE").into(),
+            known_hosts_file: offered("KVM_TEST_KNOWN_HOSTS_FILE").into(),
+            socket: socket(),
         };
-        let mut command = Command::new("ssh");
-        command.args(["-F", "none", "-N", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes"]);
-        command.args(["-o", "StrictHostKeyChecking=yes", "-o", "GlobalKnownHostsFile=none"]);
-        command.arg("-o").arg(format!("UserKnownHostsFile={}", offered("KVM_TEST_KNOWN_HOSTS_FILE")));
-        command.args(["-i", &offered("KVM_TEST_SSH_KEY_FILE"), "-l", &offered("KVM_TEST_USER"), "-p", port]);
-        command.arg("-L").arg(format!("{}:{}", near.display(), socket()));
-        command.arg(host.trim_matches(['[', ']'])).stdin(Stdio::null()).stdout(Stdio::null());
-        let mut tunnel = command.spawn().expect("OpenSSH's client is installed");
-        let begun = Instant::now();
-        while !near.exists() {
-            assert!(tunnel.try_wait().unwrap().is_none(), "ssh has ended; it says above why");
-            assert!(begun.elapsed() < Duration::from_secs(60), "ssh has made no socket");
-            thread::sleep(Duration::from_millis(20));
-        }
-        Self { folder, tunnel }
+        Self(Tunnel::open(&far).unwrap())
     }
 
     /// What virsh prints; it must end well.
     pub(crate) fn virsh(&self, words: &[&str]) -> String {
-        let uri = format!("qemu+unix:///system?socket={}", self.folder.path().join("socket").display());
+        let uri = format!("qemu+unix:///system?socket={}", self.0.socket().display());
         let output = Command::new("virsh").args(["-q", "-c", &uri]).args(words).output();
         let output = output.expect("virsh is installed");
         let (said, complained) =
@@ -84,12 +62,4 @@ fn nvram() -> Vec<String> {
     let Ok(folder) = env::var("KVM_TEST_NVRAM_FOLDER").map(PathBuf::from) else { return Vec::new() };
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-}
-
-impl Drop for Observer {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.tunnel.kill();
-        let _ = self.tunnel.wait();
-    }
 }
