@@ -25,7 +25,7 @@ pub(super) const SOCKET: &str = "/run/libvirt/libvirt-sock";
 pub(super) const NVRAM: &str = "/var/lib/libvirt/qemu/nvram";
 /// The pool.
 pub(super) const POOL: &str = "egress";
-/// The network, which is as Debian's packages have it.
+/// The network, which is as Debian's packages have it, with room for more leases than the tests have guests.
 pub(super) const NETWORK: &str = "default";
 /// The host's address on the network, where guests find DNS and DHCP.
 pub(super) const GATEWAY: &str = "192.168.122.1";
