@@ -1,10 +1,14 @@
 //! `xtask bench`: cargo bench for one package, or for all that have benchmarks.
 
+use crate::e2e;
 use crate::flags;
 use crate::outcome::{Outcome, Stop};
 use crate::run;
 use crate::setup;
 use crate::workspace::{Kind, Workspace};
+
+/// The package whose benchmark wants a hypervisor.
+const ON_A_HOST: &str = "provider-kvm";
 
 pub(crate) fn command(flags: &flags::Bench) -> Outcome {
     let workspace = Workspace::read()?;
@@ -14,11 +18,12 @@ pub(crate) fn command(flags: &flags::Bench) -> Outcome {
         .filter(|package| workspace.targets(package, Kind::Bench).next().is_some())
         .collect();
     let wanted = flags.what.as_deref().map(|what| if what == "kit" { "providertest" } else { what });
-    let packages: Vec<_> = with_benches
-        .iter()
-        .copied()
-        .filter(|package| wanted.is_none_or(|wanted| wanted == *package))
-        .collect();
+    let is_wanted = |package: &str| {
+        wanted.is_none_or(|wanted| {
+            package.strip_prefix("provider-").unwrap_or(package) == wanted || package == wanted
+        })
+    };
+    let packages: Vec<_> = with_benches.iter().copied().filter(|package| is_wanted(package)).collect();
     if packages.is_empty() {
         let known = if with_benches.is_empty() { "none yet".to_owned() } else { with_benches.join(", ") };
         let what = flags.what.as_deref().unwrap_or("the workspace");
@@ -32,7 +37,15 @@ pub(crate) fn command(flags: &flags::Bench) -> Outcome {
     for package in packages {
         for bench in workspace.targets(package, Kind::Bench) {
             let mut command = workspace.cargo();
-            run::check(command.args(["bench", "-p", package, "--bench", bench, "--"]).args(&flags.flags))?;
+            command.args(["bench", "-p", package, "--bench", bench]);
+            if package == ON_A_HOST {
+                // Everything is compiled outside: inside there is no way out.
+                run::check(workspace.cargo().args(["bench", "--no-run", "-p", package, "--bench", bench]))?;
+                command.arg("--").args(&flags.flags);
+                e2e::kvm::beside(&workspace, flags.install, command)?;
+                continue;
+            }
+            run::check(command.arg("--").args(&flags.flags))?;
         }
     }
     Ok(())

@@ -85,12 +85,26 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
         sshd::ADDRESS
     ));
     let enter = |command| host.inside.enter(&command);
-    let outcome = tests.run(&workspace, &progress, &host.environment(&image), enter);
+    let mut environment = host.environment();
+    environment.set("KVM_TEST_IMAGE_FILE", &image);
+    let outcome = tests.run(&workspace, &progress, &environment, enter);
     let outcome = match suite {
         Some(suite) => kube::both(outcome, host.conformance(&suite, small.as_deref(), &progress)),
         None => outcome,
     };
     let outcome = if flags.instead.is_empty() { outcome.and_then(|()| host.is_clean()) } else { outcome };
+    host.end(outcome)
+}
+
+/// Runs a command on a hypervisor that is there for it alone, with the environment of tests but for the guest image.
+pub(crate) fn beside(workspace: &Workspace, install: flags::Install, mut command: Command) -> Outcome {
+    if let Some(why) = impossible() {
+        return Err(Stop::cannot(format!("a hypervisor cannot run here: {why}")));
+    }
+    setup::require(install, &[setup::LIBVIRT, setup::KVM].concat(), "a hypervisor")?;
+    let host = Host::start(workspace, None)?;
+    host.environment().give(&mut command);
+    let outcome = run::check(&mut host.inside.enter(&command));
     host.end(outcome)
 }
 
@@ -129,7 +143,7 @@ impl Host {
     }
 
     /// What tests are told; whoever has a host of their own sets the same by hand (docs/kvm.md).
-    fn environment(&self, image: &Path) -> Environment {
+    fn environment(&self) -> Environment {
         let mut environment = Environment::default();
         environment.set("KVM_TEST_ADDRESS", sshd::ADDRESS);
         environment.set("KVM_TEST_USER", sshd::USER);
@@ -139,7 +153,6 @@ impl Host {
         environment.set("KVM_TEST_LIBVIRT_SOCKET", SOCKET);
         environment.set("KVM_TEST_POOL", POOL);
         environment.set("KVM_TEST_NETWORK", NETWORK);
-        environment.set("KVM_TEST_IMAGE_FILE", image);
         environment.set("KVM_TEST_NVRAM_FOLDER", NVRAM);
         environment.set("KVM_TEST_ALLOW_EMULATION", "true");
         environment.set("KVM_TEST_SERVER_ADDRESS", GATEWAY);

@@ -148,7 +148,7 @@ impl Environment {
         self.0.push((name, value.as_ref().to_owned()));
     }
 
-    fn give(&self, command: &mut Command) {
+    pub(super) fn give(&self, command: &mut Command) {
         command.envs(self.0.iter().map(|(name, value)| (name, value)));
     }
 }

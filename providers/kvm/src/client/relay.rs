@@ -175,17 +175,17 @@ async fn carry(shared: &Shared, library: tokio::net::UnixStream, to: Box<dyn Str
     let call = || shared.call.load(Ordering::Acquire);
     let out = async {
         let mut rewritten = numbered.then(|| numbers.outward());
-        pump(&mut from_library, &mut to_daemon, |bytes| match &mut rewritten {
-            Some(rewrite) => rewrite.pass(bytes, call()),
-            None => std::mem::take(bytes),
+        pump(&mut from_library, &mut to_daemon, |bytes, passed| match &mut rewritten {
+            Some(rewrite) => *passed = rewrite.pass(bytes, call()),
+            None => std::mem::swap(bytes, passed),
         })
         .await
     };
     let back = async {
         let mut rewritten = numbered.then(|| numbers.homeward());
-        pump(&mut from_daemon, &mut to_library, |bytes| match &mut rewritten {
-            Some(rewrite) => rewrite.pass(bytes, 0),
-            None => std::mem::take(bytes),
+        pump(&mut from_daemon, &mut to_library, |bytes, passed| match &mut rewritten {
+            Some(rewrite) => *passed = rewrite.pass(bytes, 0),
+            None => std::mem::swap(bytes, passed),
         })
         .await
     };
@@ -193,23 +193,25 @@ async fn carry(shared: &Shared, library: tokio::net::UnixStream, to: Box<dyn Str
     select(std::pin::pin!(out), std::pin::pin!(back)).await;
 }
 
-/// Reads, lets `pass` take what may go on, and writes that.
+/// Reads, lets `pass` move what may go on to the second buffer, and writes that. Both are kept: new ones for each piece
+/// would cost more than the bytes in them.
 async fn pump(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
-    mut pass: impl FnMut(&mut Vec<u8>) -> Vec<u8>,
+    mut pass: impl FnMut(&mut Vec<u8>, &mut Vec<u8>),
 ) {
-    let mut bytes = Vec::new();
+    let (mut bytes, mut passed) = (Vec::new(), Vec::new());
     loop {
         bytes.reserve(PIECE);
         match from.read_buf(&mut bytes).await {
             Ok(count) if count > 0 => {}
             Ok(_) | Err(_) => return,
         }
-        let passed = pass(&mut bytes);
+        pass(&mut bytes, &mut passed);
         if !passed.is_empty() && (to.write_all(&passed).await.is_err() || to.flush().await.is_err()) {
             return;
         }
+        passed.clear();
     }
 }
 
