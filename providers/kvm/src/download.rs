@@ -148,7 +148,7 @@ impl Coming {
             let Some(chunk) = chunk else { break };
             self.came += chunk.len() as u64;
             self.hash.update(&chunk);
-            feeder.put(chunk).await.map_err(nobody)?;
+            feeder.put(&chunk).await.map_err(nobody)?;
         }
         // The client counts too; this holds where it was not told beforehand.
         if self.length.is_some_and(|length| length != self.came) {

@@ -22,6 +22,7 @@ mod profile;
 mod provider;
 mod seed;
 mod survey;
+mod upload;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -32,6 +33,8 @@ pub use error::WayError;
 pub use profile::{TYPE, profile};
 pub use provider::Kvm;
 use provider_api::{ProviderType, Registry};
+#[doc(hidden)]
+pub use upload::upload;
 
 /// The ways out of the process; a test has its own.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@ use std::{
     env, fmt,
     fs::{self, File, Permissions},
     io::Write as _,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     process::{self, Command},
     sync::Arc,
@@ -12,12 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use libvirt_model::Config;
 use provider_api::{
     Built, Context, CreateRequest, Identity, InstallationId, Owner, Placement, ProviderName, Registry,
-    Secret, SystemClock, TokioSpawner, Uid,
+    Secret, SystemClock, TokioSpawner, Uid, config::read,
 };
-use provider_kvm::{TYPE, register};
-use serde_json::json;
+use provider_kvm::{TYPE, register, upload};
+use serde_json::{Value, json};
 
 use crate::{server, timed};
 
@@ -42,6 +43,14 @@ pub(crate) struct Host {
     folder: PathBuf,
 }
 
+/// What uploads fill that are measured by themselves.
+const VOLUME: &str = "volume";
+
+fn surroundings(name: &ProviderName) -> Context {
+    let identity = Identity::new(InstallationId::parse("bench").unwrap());
+    Context::new(name.clone(), identity, Arc::<SystemClock>::default(), Arc::new(TokioSpawner))
+}
+
 fn offered(variable: &str) -> String {
     env::var(variable)
         .unwrap_or_else(|_| panic!("{variable} is not set; `cargo xtask bench kvm` brings a host"))
@@ -64,8 +73,8 @@ impl Host {
         Self { pool, folder }
     }
 
-    /// The provider, with one image in its catalogue.
-    pub(crate) fn provider(&self, way: Way, url: &str, sha256: &str, mib: u64) -> Built {
+    /// The entry's block, with one image in its catalogue.
+    fn config(&self, way: Way, url: &str, sha256: &str, mib: u64) -> Value {
         let mut host = json!({"name": "h1", "pool": self.pool, "network": offered("KVM_TEST_NETWORK")});
         match way {
             Way::Socket => host["socket"] = offered("KVM_TEST_LIBVIRT_SOCKET").into(),
@@ -76,7 +85,7 @@ impl Host {
             }
         }
         let image = json!({"url": url, "sha256": sha256, "format": "raw", "firmware": "bios"});
-        let block = json!({
+        json!({
             "sshKeyFile": offered("KVM_TEST_SSH_KEY_FILE"),
             "knownHostsFile": offered("KVM_TEST_KNOWN_HOSTS_FILE"),
             "allowEmulation": true,
@@ -84,14 +93,15 @@ impl Host {
             "images": {"image": image},
             "machineTypes": {"small": {"vcpus": 1, "memoryMiB": 128}},
             "hosts": [host],
-        });
+        })
+    }
+
+    /// The provider.
+    pub(crate) fn provider(&self, way: Way, url: &str, sha256: &str, mib: u64) -> Built {
+        let block = self.config(way, url, sha256, mib);
         let config = json!({"providers": [{"name": "bench", "type": TYPE, TYPE: block}]});
         let mut registry = Registry::default();
         register(&mut registry);
-        let surroundings = |name: &ProviderName| {
-            let identity = Identity::new(InstallationId::parse("bench").unwrap());
-            Context::new(name.clone(), identity, Arc::<SystemClock>::default(), Arc::new(TokioSpawner))
-        };
         let providers = registry.load(&config.to_string(), |_| {}, surroundings).unwrap();
         let (_, entry) = providers.iter().next().unwrap();
         entry.built.clone()
@@ -130,25 +140,56 @@ impl Host {
         took
     }
 
-    /// Lets `virsh` fill a volume from a file in memory, and says how long that took.
-    pub(crate) fn vol_upload(&self, mib: u64) -> Duration {
-        let path = self.folder.with_extension("image");
-        let (mut file, block) = (File::create(&path).unwrap(), server::block());
-        for _ in 0..mib {
-            file.write_all(&block).unwrap();
-        }
-        let (pool, size) = (&*self.pool, format!("{mib}MiB"));
-        virsh(&["vol-create-as", pool, "volume", &size, "--allocation", "0", "--format", "raw"]);
-        let took = timed(|| virsh(&["vol-upload", "--pool", pool, "volume", path.to_str().unwrap()]));
-        virsh(&["vol-delete", "--pool", pool, "volume"]);
-        fs::remove_file(&path).unwrap();
+    /// Fills a volume from a file in memory, and says how long that took.
+    pub(crate) async fn upload(&self, mib: u64) -> Duration {
+        let block = self.config(Way::Socket, "http://127.0.0.1/", &"0".repeat(64), mib).to_string();
+        let config = read(&block, |fields| Config::read(fields, &|_, _| Ok(()))).unwrap();
+        let context = surroundings(&ProviderName::parse("bench").unwrap());
+        let file = File::open(self.file(mib)).unwrap();
+        self.volume(mib);
+        let began = Instant::now();
+        upload(config, context, VOLUME, file).await.unwrap();
+        let took = began.elapsed();
+        assert_eq!(fs::metadata(self.folder.join(VOLUME)).unwrap().blocks() / 2048, mib, "all is there");
+        self.no_volume();
         took
+    }
+
+    /// Lets `virsh` do the same, and says how long that took.
+    pub(crate) fn vol_upload(&self, mib: u64) -> Duration {
+        let file = self.file(mib);
+        self.volume(mib);
+        let took = timed(|| virsh(&["vol-upload", "--pool", &self.pool, VOLUME, file.to_str().unwrap()]));
+        self.no_volume();
+        took
+    }
+
+    /// A file in memory, written when it is first needed.
+    fn file(&self, mib: u64) -> PathBuf {
+        let path = self.folder.with_extension("image");
+        if !path.exists() {
+            let (mut file, block) = (File::create(&path).unwrap(), server::block());
+            for _ in 0..mib {
+                file.write_all(&block).unwrap();
+            }
+        }
+        path
+    }
+
+    fn volume(&self, mib: u64) {
+        let size = format!("{mib}MiB");
+        virsh(&["vol-create-as", &self.pool, VOLUME, &size, "--allocation", "0", "--format", "raw"]);
+    }
+
+    fn no_volume(&self) {
+        virsh(&["vol-delete", "--pool", &self.pool, VOLUME]);
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         virsh(&["pool-destroy", &self.pool]);
+        let _ = fs::remove_file(self.folder.with_extension("image"));
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

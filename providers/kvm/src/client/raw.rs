@@ -1,10 +1,12 @@
-//! The few calls of libvirt's C library that `virt` lacks, swallows the errors of, or leaks memory in. All `unsafe` code of
-//! the provider is here, and nothing else.
+//! The few calls of libvirt's C library that `virt` lacks, swallows the errors of, or leaks memory in, and one of the kernel's
+//! that the standard library lacks. All `unsafe` code of the provider is here, and nothing else.
 
 #![allow(unsafe_code)]
 
 use std::{
     ffi::{CStr, c_int},
+    io,
+    os::fd::{AsRawFd as _, BorrowedFd},
     ptr,
 };
 
@@ -100,6 +102,15 @@ pub(super) fn finish(stream: &Stream) -> Result<(), LibvirtError> {
     // SAFETY: the stream is alive for as long as it is borrowed.
     let done = unsafe { sys::virStreamFinish(stream.as_ptr()) };
     if done < 0 { Err(last_error()) } else { Ok(()) }
+}
+
+/// Moves up to so many bytes from a socket into a pipe or from a pipe into a socket, without waiting; zero at the end.
+pub(super) fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, at_most: usize) -> io::Result<usize> {
+    let (no_offset, flags) = (ptr::null_mut(), libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK);
+    // SAFETY: both are open for as long as they are borrowed, and neither has an offset.
+    let moved =
+        unsafe { libc::splice(from.as_raw_fd(), no_offset, to.as_raw_fd(), no_offset, at_most, flags) };
+    usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
 /// A text of the library's, if there is one.

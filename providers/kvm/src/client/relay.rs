@@ -2,10 +2,12 @@
 //! is ended: closing the library's end makes its call return at once, on whatever thread it is.
 
 use std::{
+    any::Any,
     fmt, io,
     net::Shutdown,
-    os::unix::net::UnixStream as StdUnixStream,
+    os::{fd::AsFd as _, unix::net::UnixStream as StdUnixStream},
     path::{Path, PathBuf},
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -18,15 +20,15 @@ use futures::{
 };
 use provider_api::{CallId, Spawner};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, split},
-    net::UnixListener,
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Interest, split},
+    net::{UnixListener, UnixStream},
 };
 
-use super::numbered::Numbered;
+use super::{numbered::Numbered, raw};
 
 /// A stream to a daemon, whatever it goes over.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
-impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> Stream for S {}
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin + Any {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + Any> Stream for S {}
 
 /// A relay. Dropping it cuts it.
 pub(super) struct Relay {
@@ -78,7 +80,7 @@ impl Relay {
         spawner.spawn(Box::pin(async move {
             let _over = Over(&ours);
             let accepted = {
-                let accepting = std::pin::pin!(listener.accept());
+                let accepting = pin!(listener.accept());
                 match select(accepting, stopped).await {
                     Either::Left((accepted, _)) => accepted,
                     Either::Right(_) => Err(io::ErrorKind::Interrupted.into()),
@@ -144,7 +146,7 @@ impl Shared {
     }
 
     /// Keeps a second handle of the library's connection, unless it was cut before it came.
-    fn let_in(&self, library: tokio::net::UnixStream) -> io::Result<tokio::net::UnixStream> {
+    fn let_in(&self, library: UnixStream) -> io::Result<UnixStream> {
         let library = library.into_std()?;
         let second = library.try_clone()?;
         let mut end = self.open();
@@ -154,7 +156,7 @@ impl Shared {
         }
         *end = End::Here(second);
         drop(end);
-        tokio::net::UnixStream::from_std(library)
+        UnixStream::from_std(library)
     }
 }
 
@@ -167,8 +169,14 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Carries bytes both ways until either side closes.
-async fn carry(shared: &Shared, library: tokio::net::UnixStream, to: Box<dyn Stream>, numbered: bool) {
+/// Carries bytes both ways until either side closes: the end of one direction is the end of both, for nothing is said on
+/// half a connection.
+async fn carry(shared: &Shared, library: UnixStream, to: Box<dyn Stream>, numbered: bool) {
+    let local = as_socket(&*to);
+    if let Some(daemon) = local.filter(|_| !numbered) {
+        select(pin!(moved(&library, daemon)), pin!(moved(daemon, &library))).await;
+        return;
+    }
     let (mut from_library, mut to_library) = library.into_split();
     let (mut from_daemon, mut to_daemon) = split(to);
     let numbers = Numbered::default();
@@ -189,8 +197,31 @@ async fn carry(shared: &Shared, library: tokio::net::UnixStream, to: Box<dyn Str
         })
         .await
     };
-    // The end of one direction is the end of both: nothing is said on half a connection.
-    select(std::pin::pin!(out), std::pin::pin!(back)).await;
+    select(pin!(out), pin!(back)).await;
+}
+
+/// The socket of this machine that a stream is, if it is one.
+fn as_socket(stream: &dyn Stream) -> Option<&UnixStream> {
+    let stream: &dyn Any = stream;
+    stream.downcast_ref()
+}
+
+/// Moves bytes from socket to socket within the kernel, until either closes. To copy them here, in and out again, is most of
+/// what a relay costs.
+async fn moved(from: &UnixStream, to: &UnixStream) -> io::Result<()> {
+    let (out_of, into) = io::pipe()?;
+    loop {
+        let taking = || raw::splice(from.as_fd(), into.as_fd(), PIECE);
+        let mut inside = from.async_io(Interest::READABLE, taking).await?;
+        if inside == 0 {
+            return Ok(());
+        }
+        // The pipe is empty whenever something is taken: only the socket can have nothing then.
+        while inside > 0 {
+            let giving = || raw::splice(out_of.as_fd(), to.as_fd(), inside);
+            inside -= to.async_io(Interest::WRITABLE, giving).await?;
+        }
+    }
 }
 
 /// Reads, lets `pass` move what may go on to the second buffer, and writes that. Both are kept: new ones for each piece
