@@ -43,6 +43,20 @@ use crate::{Class, Operation, Profile};
 /// assert_eq!(SLOW_DOWN.field("retry-after"), Some("30"));
 /// assert_eq!(LATE.shows, Shows::Task);
 /// ```
+///
+/// An error that is tolerated on one kind of call and not on another is two rows; the second is made from the first:
+///
+/// ```
+/// use provider_api::{Class, NativeError, Operation};
+/// const GONE: NativeError =
+///     NativeError::new("gone", &["describe"], Class::NotFound, "Acme API 3.2, Errors").status(404).code("gone");
+/// const TABLE: &[NativeError] = &[
+///     // It vanished since the listing named it.
+///     GONE.tolerated_by(&[Operation::List]),
+///     GONE.id("gone-to-change").on(&["start", "remove"]),
+/// ];
+/// assert_eq!((TABLE[1].code, TABLE[1].tolerated_by), ("gone", &[][..]));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NativeError {
@@ -108,6 +122,18 @@ impl NativeError {
         }
     }
 
+    /// The same error under another name, for other kinds of calls: [`NativeError::on`](method@NativeError::on).
+    #[must_use]
+    pub const fn id(self, id: &'static str) -> Self {
+        Self { id, ..self }
+    }
+
+    /// The same error on these kinds of calls, in the place of those that it had.
+    #[must_use]
+    pub const fn on(self, calls: &'static [&'static str]) -> Self {
+        Self { on: calls, ..self }
+    }
+
     /// With an HTTP status, or the number of the error.
     #[must_use]
     pub const fn status(self, status: u32) -> Self {
@@ -138,7 +164,8 @@ impl NativeError {
         Self { shows, ..self }
     }
 
-    /// Tolerated by these operations: they go on, and succeed, where the backend bears out what the error says.
+    /// Tolerated by these operations: they go on, and succeed, where the backend bears out what the error says. On a kind
+    /// of call where they do not, it is a row of its own: [`NativeError::on`](method@NativeError::on).
     #[must_use]
     pub const fn tolerated_by(self, operations: &'static [Operation]) -> Self {
         Self { tolerated_by: operations, ..self }

@@ -7,13 +7,14 @@ const BOTH: &[&str] = &["download_head", "download"];
 /// The answers' meanings are HTTP's.
 const HTTP: &str = "RFC 9110, section 15";
 
+const FORBIDDEN: NativeError =
+    NativeError::new("image-forbidden", &["download"], Class::Permanent, HTTP).status(403);
+
 pub(crate) const DOWNLOAD: &[NativeError] = &[
     NativeError::new("image-not-found", BOTH, Class::Permanent, HTTP).status(404),
-    NativeError::new("image-forbidden", &["download"], Class::Permanent, HTTP).status(403),
+    FORBIDDEN,
     // A URL that is signed for one method is forbidden to all others.
-    NativeError::new("head-forbidden", &["download_head"], Class::Permanent, HTTP)
-        .status(403)
-        .tolerated_by(&[Create]),
+    FORBIDDEN.id("head-forbidden").on(&["download_head"]).tolerated_by(&[Create]),
     // A server that cannot tell the size beforehand may still give the image.
     NativeError::new("no-head", &["download_head"], Class::Permanent, HTTP)
         .status(405)

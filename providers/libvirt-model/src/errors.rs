@@ -18,6 +18,17 @@ pub(crate) const HEADER: &str = "libvirt 9.0.0, virterror.h";
 /// Every call but the question for addresses: what that is answered with means that this source knows none.
 const ALL: &[&str] = RPC.split_at(RPC.len() - 1).0;
 
+const ACCESS_DENIED: NativeError = NativeError::new("access-denied", ALL, Class::Permanent, HEADER)
+    .status(88)
+    .code("ACCESS_DENIED")
+    .fields(&[("domain", "55")])
+    .text("access denied: {detail}");
+const TIMED_OUT: NativeError = NativeError::new("timed-out", ALL, Class::Transient, HEADER)
+    .status(68)
+    .code("OPERATION_TIMEOUT")
+    .fields(&[("domain", "10")])
+    .text("Timed out during operation: cannot acquire state change lock");
+
 /// What any call can be answered with.
 pub(crate) const DAEMON: &[NativeError] = &[
     NativeError::new("internal-error", ALL, Class::Transient, SEEN)
@@ -64,11 +75,7 @@ pub(crate) const DAEMON: &[NativeError] = &[
         .status(94)
         .code("AUTH_UNAVAILABLE")
         .fields(&[("domain", "60")]),
-    NativeError::new("access-denied", ALL, Class::Permanent, HEADER)
-        .status(88)
-        .code("ACCESS_DENIED")
-        .fields(&[("domain", "55")])
-        .text("access denied: {detail}"),
+    ACCESS_DENIED,
     NativeError::new("authentication-required", ALL, Class::Permanent, SEEN)
         .status(39)
         .code("RPC")
@@ -82,11 +89,7 @@ pub(crate) const DAEMON: &[NativeError] = &[
         .status(5)
         .code("NO_CONNECT")
         .text("no connection driver available for {uri}"),
-    NativeError::new("timed-out", ALL, Class::Transient, HEADER)
-        .status(68)
-        .code("OPERATION_TIMEOUT")
-        .fields(&[("domain", "10")])
-        .text("Timed out during operation: cannot acquire state change lock"),
+    TIMED_OUT,
     NativeError::new("aborted", ALL, Class::Transient, HEADER).status(78).code("OPERATION_ABORTED"),
     NativeError::new("busy", ALL, Class::Transient, HEADER).status(87).code("RESOURCE_BUSY"),
 ];
@@ -262,18 +265,8 @@ pub(crate) const DOMAINS: &[NativeError] = &[
         .fields(&[("domain", "20")])
         .text("this function is not supported by the connection driver: virDomainInterfaceAddresses")
         .tolerated_by(&[Get]),
-    NativeError::new("addresses-refused", ADDRESSES, Class::Permanent, HEADER)
-        .status(88)
-        .code("ACCESS_DENIED")
-        .fields(&[("domain", "55")])
-        .text("access denied: {detail}")
-        .tolerated_by(&[Get]),
-    NativeError::new("addresses-locked", ADDRESSES, Class::Transient, HEADER)
-        .status(68)
-        .code("OPERATION_TIMEOUT")
-        .fields(&[("domain", "10")])
-        .text("Timed out during operation: cannot acquire state change lock")
-        .tolerated_by(&[Get]),
+    ACCESS_DENIED.id("addresses-refused").on(ADDRESSES).tolerated_by(&[Get]),
+    TIMED_OUT.id("addresses-locked").on(ADDRESSES).tolerated_by(&[Get]),
     // Libvirt 9.0 cannot read the table of newer kernels, though the entry is there.
     NativeError::new("neighbours-unreadable", ADDRESSES, Class::Transient, SEEN)
         .status(1)
