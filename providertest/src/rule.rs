@@ -16,6 +16,9 @@ pub enum Level {
     Must,
     /// Every shipped provider keeps it; one that does not carries a waiver.
     Should,
+    /// A MUST from the next minor version of the contract on. Until then it is run and reported, and no verdict and no exit
+    /// code depends on it.
+    Provisional,
 }
 
 impl Level {
@@ -24,6 +27,7 @@ impl Level {
         match self {
             Self::Must => "MUST",
             Self::Should => "SHOULD",
+            Self::Provisional => "PROVISIONAL",
         }
     }
 }

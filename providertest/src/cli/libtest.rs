@@ -73,7 +73,7 @@ fn outcomes(report: &Report) -> Vec<(&'static str, Outcome, &RuleReport)> {
         let outcome = match rule.status {
             Status::Unsupported => Outcome::Unsupported,
             Status::Pass | Status::ByType => Outcome::Passed,
-            Status::Waived | Status::Blocked => Outcome::Ignored,
+            Status::Provisional | Status::Waived | Status::Blocked => Outcome::Ignored,
             Status::Fail | Status::Error => Outcome::Failed,
         };
         match outcomes.iter_mut().find(|(id, _, _)| *id == rule.id) {

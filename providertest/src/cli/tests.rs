@@ -192,6 +192,7 @@ fn exit_codes_and_the_line_for_runners_agree_with_the_report() {
     let pass = || rule("create.idempotent", Status::Pass);
     let blocked = || because("create.bounded", Status::Blocked, "no hand");
     let fail = || because("create.bounded", Status::Fail, "too long");
+    let provisional = || because("create.bounded", Status::Provisional, "too long");
     let of = |verdict: Verdict, rules: Vec<_>| report(verdict.clone(), vec![setup("v1", verdict, rules)]);
     let open = Verdict::NoViolationFound { blocked: 1 };
     let cases = [
@@ -226,6 +227,20 @@ fn exit_codes_and_the_line_for_runners_agree_with_the_report() {
         ),
         (open.clone(), vec![pass(), blocked()], &all, Code::Good, "ok. 1 passed; 0 failed; 1 ignored"),
         (open, vec![pass(), blocked()], &part, Code::LeftOut, "FAILED. 1 passed; 0 failed; 1 ignored"),
+        (
+            Verdict::Conformant,
+            vec![pass(), provisional()],
+            &all,
+            Code::Good,
+            "ok. 1 passed; 0 failed; 1 ignored",
+        ),
+        (
+            Verdict::NotConformant,
+            vec![provisional()],
+            &part,
+            Code::Bad,
+            "FAILED. 0 passed; 0 failed; 1 ignored",
+        ),
         (Verdict::NotConformant, vec![], &all, Code::Bad, "FAILED. 0 passed; 0 failed; 0 ignored"),
     ];
     for (verdict, rules, selection, expected, line) in cases {

@@ -28,7 +28,7 @@ pub fn render(report: &Report, colour: bool) -> String {
     page.heading(report);
     page.tables(report);
     let mut told = BTreeSet::new();
-    for (setup, rule) in report.rules().filter(|(_, rule)| rule.status.is_red()) {
+    for (setup, rule) in report.rules().filter(|(_, rule)| rule.status.is_told()) {
         page.red(setup, rule, told.insert(rule.id));
     }
     page.left_out(report);
@@ -350,7 +350,7 @@ fn hue(status: Status) -> &'static str {
         Status::Pass => "32",
         Status::Fail => "31",
         Status::Error => "35",
-        Status::Waived | Status::Blocked => "33",
+        Status::Provisional | Status::Waived | Status::Blocked => "33",
         Status::Unsupported | Status::ByType => "36",
     }
 }

@@ -159,7 +159,7 @@ fn rule(page: &mut String, index: usize, rule: &RuleReport) {
         escape(rule.says),
     );
     let reason = rule.reason.as_deref().map(|reason| text::cut(reason, TEXT));
-    if status.is_red() {
+    if status.is_told() {
         self::evidence(page, rule, reason.as_deref().unwrap_or("nothing was said"));
     } else if let Some(reason) = reason {
         let _ = writeln!(page, "<p class=\"reason\">{}</p>", escape(&reason));

@@ -1,5 +1,5 @@
 //! The report as JUnit XML, for test runners. Only what was checked and holds is a test that passed: what is
-//! unsupported, waived or blocked is skipped, with its reason.
+//! unsupported, waived, blocked or broken but provisional is skipped, with its reason.
 
 use std::fmt::Write as _;
 
@@ -84,7 +84,7 @@ fn case(xml: &mut String, suite: &str, rule: &RuleReport) {
         Status::Pass | Status::ByType => {}
         Status::Fail => problem(xml, "failure", rule, &reason),
         Status::Error => problem(xml, "error", rule, &reason),
-        Status::Unsupported | Status::Waived | Status::Blocked => {
+        Status::Provisional | Status::Unsupported | Status::Waived | Status::Blocked => {
             let message = format!("{}: {reason}", rule.status);
             let _ = writeln!(xml, "      <skipped message=\"{}\"/>", escape(&message));
         }
@@ -124,7 +124,8 @@ fn problem(xml: &mut String, element: &str, rule: &RuleReport, reason: &str) {
 }
 
 fn counts(row: &Row) -> String {
-    let skipped = [Status::Unsupported, Status::Waived, Status::Blocked].map(|status| row.count(status));
+    let skipped = [Status::Provisional, Status::Unsupported, Status::Waived, Status::Blocked];
+    let skipped = skipped.map(|status| row.count(status));
     format!(
         " tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
         row.rules,

@@ -194,6 +194,8 @@ pub enum Status {
     Pass,
     /// It is broken.
     Fail,
+    /// It is broken or could not be judged, and does not count yet: the rule is provisional.
+    Provisional,
     /// Its subject is declared absent, and that was tested.
     Unsupported,
     /// The provider leaves it out, with a reason.
@@ -208,12 +210,25 @@ pub enum Status {
 
 impl Status {
     /// Every status, in the order of reports.
-    pub const ALL: [Self; 7] =
-        [Self::Pass, Self::Fail, Self::Unsupported, Self::Waived, Self::Blocked, Self::ByType, Self::Error];
+    pub const ALL: [Self; 8] = [
+        Self::Pass,
+        Self::Fail,
+        Self::Provisional,
+        Self::Unsupported,
+        Self::Waived,
+        Self::Blocked,
+        Self::ByType,
+        Self::Error,
+    ];
 
-    /// Whether somebody has to mend something.
+    /// Whether somebody has to mend something for the verdict.
     pub fn is_red(self) -> bool {
         matches!(self, Self::Fail | Self::Error)
+    }
+
+    /// Whether something was found that reports tell whole, steps and all.
+    pub fn is_told(self) -> bool {
+        self.is_red() || self == Self::Provisional
     }
 
     /// The status as reports spell it.
@@ -221,6 +236,7 @@ impl Status {
         match self {
             Self::Pass => "pass",
             Self::Fail => "fail",
+            Self::Provisional => "provisional",
             Self::Unsupported => "unsupported",
             Self::Waived => "waived",
             Self::Blocked => "blocked",

@@ -22,7 +22,7 @@ use crate::{
     faults::FaultPlan,
     harness::{Harness, Setup},
     report::{BackendKind, CONTRACT, Report, RuleReport, SCHEMA, SetupReport},
-    rule::{Applies, Check, Rule},
+    rule::{Applies, Check, Level, Rule},
     rules::model::SEQUENCES,
     saboteur::{HONEST, Saboteur},
 };
@@ -280,10 +280,11 @@ impl Run<'_> {
     }
 
     fn add(&self, setup: usize, rule: usize, outcome: Outcome) {
-        if outcome.is_red() && self.options.fail_fast {
+        let red = outcome.is_red() && self.options.rules[rule].level != Level::Provisional;
+        if red && self.options.fail_fast {
             self.stopped.store(true, Ordering::Relaxed);
         }
-        self.progress.case_done(self.options.rules[rule], outcome.is_red());
+        self.progress.case_done(self.options.rules[rule], red);
         self.tally.add(setup, rule, outcome);
     }
 

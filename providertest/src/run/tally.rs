@@ -68,6 +68,9 @@ impl Tally {
         let mut count = self.0[setup][index].lock().unwrap_or_else(PoisonError::into_inner);
         let worst = count.worst.take();
         let (status, reason, mut evidence) = match worst {
+            Some((Stop::Broken(text) | Stop::Error(text), evidence)) if rule.level == Level::Provisional => {
+                (Status::Provisional, Some(text), evidence)
+            }
             Some((Stop::Broken(text), evidence)) => (Status::Fail, Some(text), evidence),
             Some((Stop::Error(text), evidence)) => (Status::Error, Some(text), evidence),
             Some((Stop::Blocked(text), _)) => (Status::Blocked, Some(text), None),
@@ -105,12 +108,13 @@ impl Tally {
 pub(super) fn waive(setups: &mut [Vec<RuleReport>], waivers: &[(&'static str, &'static str)], whole: bool) {
     for (id, why) in waivers {
         let of_it = || setups.iter().flatten().filter(|rule| rule.id == *id);
-        let excuses = of_it().any(|rule| rule.status == Status::Fail);
+        let broken = |status| matches!(status, Status::Fail | Status::Provisional);
+        let excuses = of_it().any(|rule| broken(rule.status));
         // What was blocked, or went wrong in the suite, tells nothing about the waiver.
         let told = of_it().all(|rule| !matches!(rule.status, Status::Blocked | Status::Error));
         for rule in setups.iter_mut().flatten().filter(|rule| rule.id == *id) {
             let moot = match rule.status {
-                Status::Fail => {
+                Status::Fail | Status::Provisional => {
                     let seen = rule.reason.take().unwrap_or_default();
                     (rule.status, rule.reason) = (Status::Waived, Some(format!("{why} (seen: {seen})")));
                     continue;
@@ -147,8 +151,10 @@ pub(super) fn counts(rules: &[RuleReport]) -> BTreeMap<Status, usize> {
 
 /// The verdict over one setup.
 pub(super) fn verdict(rules: &[RuleReport], options: &Options) -> Verdict {
-    // What was blocked was begun and not checked; what the compiler holds was not run.
-    let checked = |rule: &&RuleReport| rule.cases > 0 && rule.status != Status::Blocked;
+    // What was blocked was begun and not checked; what the compiler holds was not run; what is provisional and broken does
+    // not count.
+    let counts = |status| !matches!(status, Status::Blocked | Status::Provisional);
+    let checked = |rule: &&RuleReport| rule.cases > 0 && counts(rule.status);
     let ran = rules.iter().filter(checked).count();
     let count = |status| rules.iter().filter(|rule| rule.status == status).count();
     let nothing_ran = ran == 0 || options.complete && ran == count(Status::ByType);
@@ -220,6 +226,19 @@ mod tests {
             assert_eq!(waived(&[&[moot], &[Status::Blocked]], true), [[moot], [Status::Blocked]], "{moot}");
         }
         assert_eq!(waived(&[&[Status::Error]], true), [[Status::Error]]);
+    }
+
+    #[test]
+    fn what_is_provisional_and_broken_changes_no_verdict() {
+        let provisional = || rule("get.read-only", Status::Provisional);
+        let pass = || rule("create.idempotent", Status::Pass);
+        let part = Options { complete: false, ..Options::all() };
+        assert_eq!(verdict(&[pass(), provisional()], &Options::all()), Verdict::Conformant);
+        assert_eq!(verdict(&[pass(), provisional()], &real()), Verdict::NoViolationFound { blocked: 0 });
+        assert_eq!(verdict(&[pass(), provisional()], &part), Verdict::PartHolds { ran: 1, moot: 0 });
+        // Asked for alone, nothing that counts was checked.
+        assert_eq!(verdict(&[provisional()], &part), Verdict::NotConformant);
+        assert_eq!(waived(&[&[Status::Provisional]], true), [[Status::Waived]]);
     }
 
     #[test]

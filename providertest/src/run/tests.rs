@@ -7,7 +7,7 @@ use futures::FutureExt;
 use super::*;
 use crate::{
     memory::{self, MemoryHarness},
-    report::{RuleReport, Status},
+    report::{RuleReport, Status, Verdict},
     rule::{Caller, Checked, Level, Stop, always},
     world::World,
 };
@@ -60,6 +60,18 @@ const BROKEN_BESIDES: Rule = Rule {
     ..HOLDS
 };
 
+const BROKEN_BUT_PROVISIONAL: Rule = Rule {
+    id: "made-up.is-not-kept",
+    level: Level::Provisional,
+    check: Check::Case(|_| async { Err(Stop::Broken("it is not kept yet".into())) }.boxed()),
+    ..HOLDS
+};
+const WRONG_BUT_PROVISIONAL: Rule = Rule {
+    id: "made-up.cannot-be-judged",
+    check: Check::Case(|_| async { Err(Stop::Error("the fake cannot do it".into())) }.boxed()),
+    ..BROKEN_BUT_PROVISIONAL
+};
+
 async fn panics_aside(_: &mut World, then: Checked) -> Checked {
     let task = tokio::spawn(async { panic!("swallowed") });
     // As an executor does with the task of a connection.
@@ -90,6 +102,36 @@ fn evidence(rule: &'static Rule) -> String {
     let report = reported(MemoryHarness::with("plain", memory::plain()), rule, HONEST);
     let steps = report.evidence.expect("it is red").steps;
     steps.into_iter().map(|step| step.text).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_provisional_rule_is_reported_everywhere_and_decides_nothing() {
+    let harness: Arc<dyn Harness> = Arc::new(MemoryHarness::with("plain", memory::plain()));
+    let rules: Vec<&'static Rule> = vec![&BROKEN_BUT_PROVISIONAL, &WRONG_BUT_PROVISIONAL, &HOLDS];
+    let options = Options { rules, jobs: 1, fail_fast: true, ..Options::all() };
+    let report = {
+        let _alone = alone();
+        run(&harness, &options, &Silent)
+    };
+    let told: Vec<_> = report.rules().map(|(_, rule)| (rule.status, rule.reason.as_deref())).collect();
+    let due = [
+        (Status::Provisional, Some("it is not kept yet")),
+        (Status::Provisional, Some("the fake cannot do it")),
+        (Status::Pass, None),
+    ];
+    assert_eq!(told, due, "and it ended no run that ends at the first red rule");
+    assert_eq!(report.verdict, Verdict::Conformant);
+    let console = crate::report::console::render(&report, false);
+    assert!(console.contains("PROVISIONAL made-up.is-not-kept") && console.contains("it is not kept yet"));
+    assert!(console.contains("CONFORMANT  memory: 1 pass, 2 provisional in "), "{console}");
+    let json: serde_json::Value = serde_json::from_str(&crate::report::json::render(&report)).unwrap();
+    assert_eq!(json["setups"][0]["counts"]["provisional"], 2);
+    assert_eq!(json["setups"][0]["rules"][0]["level"], "PROVISIONAL");
+    let junit = crate::report::junit::render(&report);
+    assert!(junit.contains("tests=\"3\" failures=\"0\" errors=\"0\" skipped=\"2\""), "{junit}");
+    assert!(junit.contains("<skipped message=\"provisional: it is not kept yet\"/>"), "{junit}");
+    let html = crate::report::html::render(&report);
+    assert!(html.contains("<span class=\"status provisional\">provisional</span>"), "{html}");
 }
 
 #[test]

@@ -201,8 +201,9 @@ fn judge(harness: &Arc<dyn Harness>, saboteur: Saboteur, rules: Vec<&'static Rul
 }
 
 fn row(saboteur: &Saboteur, report: &Report) -> Caught {
-    let failed =
-        || report.setups.iter().flat_map(|setup| &setup.rules).filter(|rule| rule.status == Status::Fail);
+    // A provisional rule must catch its saboteur like any other.
+    let caught = |status| matches!(status, Status::Fail | Status::Provisional);
+    let failed = || report.setups.iter().flat_map(|setup| &setup.rules).filter(|rule| caught(rule.status));
     let caught_by: BTreeSet<_> = failed().map(|rule| rule.id).collect();
     Caught {
         name: saboteur.name,
