@@ -155,9 +155,12 @@ pub(super) const NOTHING_LEFT_ON_PERMANENT_FAILURE: Rule = Rule {
     tested: "Each kind of call of a create meets each catalogued error that means Permanent. Whenever the \
              create then is Permanent, nothing that bears its name may stand on the backend; at least one of \
              them must come to that.",
-    mend: "Ask for what can be refused (image, rights, name) before the first call that changes something, \
-           and remove what this create began when a later call is refused. Where that fails too, answer \
-           `Error::transient`, so that a repeat can tidy up.",
+    mend: "Ask for what can be refused (image, rights, name) before the first call that changes something. \
+           When a later call is refused, remove what this create began, and then answer with the class of \
+           the refusal; or, where the instance can be had in spite of it, go on and make it, and say so by \
+           `NativeError::tolerated_by`. Another class in the place of the removal is no way out: \
+           `create.classifies-faults` and `errors.table` ask for the catalogue's. Only where the removal was \
+           refused as well the answer is Transient, so that a repeat can tidy up.",
 };
 
 async fn nothing_left_on_permanent_failure(w: &mut World) -> Checked {
