@@ -63,13 +63,15 @@ impl CallKind {
 ///     NativeState::new("booting", StateKind::Provisioning),
 ///     NativeState::new("up", StateKind::Running),
 ///     // A lock that passes by itself: `delete` waits for it, and may give up for now.
-///     NativeState::reasoned("backup", StateKind::Provisioning),
+///     NativeState::reasoned("cloning", StateKind::Provisioning),
+///     // A lock under which it goes on running.
+///     NativeState::new("backup", StateKind::Running).locked(),
 ///     NativeState::reasoned("halted", StateKind::Stopped).started(),
 ///     NativeState::reasoned("broken", StateKind::Terminated),
 ///     NativeState::fails("migrating", FailureClass::Transient),
 /// ];
-/// assert_eq!(TABLE[3].state(), Some(StateKind::Stopped));
-/// assert_eq!(TABLE[5].state(), None);
+/// assert_eq!(TABLE[4].state(), Some(StateKind::Stopped));
+/// assert_eq!(TABLE[6].state(), None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct NativeState {
@@ -83,28 +85,38 @@ pub struct NativeState {
     /// Whether `create` brings an own instance that it finds so to running (`create.adopts-own-partial`).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub started: bool,
+    /// Whether somebody's work keeps others off the instance, so that `delete` may go on answering an error until it is
+    /// over (`delete.every-native-state`), and `create` need not start it. A Provisioning with a reason counts so too.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub locked: bool,
 }
 
 impl NativeState {
     /// A native state that is reported as `state`.
     pub const fn new(native: &'static str, state: StateKind) -> Self {
-        Self { native, shown: Shown::State(state), reasoned: false, started: false }
+        Self { native, shown: Shown::State(state), reasoned: false, started: false, locked: false }
     }
 
     /// A native state that is reported as `state`, with the native state or better as the reason.
     pub const fn reasoned(native: &'static str, state: StateKind) -> Self {
-        Self { native, shown: Shown::State(state), reasoned: true, started: false }
+        Self { native, shown: Shown::State(state), reasoned: true, started: false, locked: false }
     }
 
     /// A native state in which nothing can be said about the instance, and `get` fails so.
     pub const fn fails(native: &'static str, class: FailureClass) -> Self {
-        Self { native, shown: Shown::Failure(class), reasoned: true, started: false }
+        Self { native, shown: Shown::Failure(class), reasoned: true, started: false, locked: false }
     }
 
     /// The same row, of a state from which `create` brings its own instance to running.
     #[must_use]
     pub const fn started(self) -> Self {
         Self { started: true, ..self }
+    }
+
+    /// The same row, of a state under a lock: a backup of what runs and goes on running.
+    #[must_use]
+    pub const fn locked(self) -> Self {
+        Self { locked: true, ..self }
     }
 
     /// The state that `get` answers with, if it answers with one.

@@ -99,6 +99,9 @@ pub struct Profile {
 
     /// Whether instances move within the scope (`get.finds-moved-instance`).
     pub mobility: Mobility,
+    /// How many targets an entry can have: hosts, zones, clusters. Of several one can leave the config, or be decommissioned
+    /// (`delete.abandoned-is-said`, `delete.decommissioned-target`).
+    pub targets: Targets,
     /// What a deletion is bound to (`delete.bound-to-incarnation`).
     pub delete_binding: DeleteBinding,
     /// Whether the backend shows something before the mark is on it, which is then recognised by its allocated id
@@ -109,6 +112,9 @@ pub struct Profile {
     pub listing_max_age: Duration,
     /// Whether the backend serves listings in pages (`list.all-pages`).
     pub listing_pages: bool,
+    /// Whether these pages go by number over what stands when each is asked for, so that they shift when something comes or
+    /// goes between two of them (`list.all-pages`).
+    pub numbered_pages: bool,
     /// Whether the provider gives hints of changes, by [`Watch`](crate::Watch).
     pub watch: WatchSupport,
     /// The fields of a placement that count; the others have no effect (`create.ignored-placement-has-no-effect`).
@@ -179,10 +185,12 @@ impl Profile {
             child_spans: ChildSpans::SpanDecorator,
             backend_test: BackendTest::InProcess,
             mobility: Mobility::Fixed,
+            targets: Targets::Several,
             delete_binding: DeleteBinding::Incarnation,
             visible_placeholder: false,
             listing_max_age: Duration::ZERO,
             listing_pages: false,
+            numbered_pages: false,
             watch: WatchSupport::None,
             placement: BTreeSet::new(),
             cloud_init: Delivery::Ignored,
@@ -239,8 +247,16 @@ impl Profile {
             !self.visible_placeholder || self.primary_key == PrimaryKey::AllocatedId,
             "a visible placeholder is recognised by its allocated id",
         );
+        unless(
+            self.listing_pages || !self.numbered_pages,
+            "pages are numbered, but listings come without pages",
+        );
         unless(self.states.contains(&StateKind::Running), "no instance could ever be Running");
         for row in &self.native_states {
+            unless(
+                !row.locked || self.async_ops.contains(&AsyncOp::BackendLock),
+                &format!("native state {:?} is under a lock, which needs async-ops backend-lock", row.native),
+            );
             unless(
                 row.state().is_none_or(|state| self.states.contains(&state)),
                 &format!("native state {:?} maps to a state that is not declared", row.native),

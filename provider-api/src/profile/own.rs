@@ -14,6 +14,13 @@ axes! {
         /// It may move, and `get` finds it again (`get.finds-moved-instance`).
         Moves = "moves",
     }
+    /// How many targets an entry of the config can have.
+    Targets = "targets", Behavioural {
+        /// Several: one can leave the config, or be decommissioned, while the entry goes on with the others.
+        Several = "several",
+        /// One, which is the entry's own: with it the whole entry goes.
+        One = "one",
+    }
     /// What a deletion is bound to (`delete.bound-to-incarnation`).
     DeleteBinding = "delete-binding", Behavioural {
         /// The incarnation: the backend refuses when another one stands there.

@@ -43,11 +43,15 @@ impl Profile {
         let yes_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
         vec![
             (Mobility::KEY, self.mobility.to_string()),
+            (Targets::KEY, self.targets.to_string()),
             (DeleteBinding::KEY, self.delete_binding.to_string()),
             ("visible-placeholder", yes_no(self.visible_placeholder)),
             ("late-failures", yes_no(self.late_failures)),
             ("listing-max-age", format!("{:?}", self.listing_max_age)),
-            ("listing-pages", yes_no(self.listing_pages)),
+            (
+                "listing-pages",
+                if self.numbered_pages { "by number".to_owned() } else { yes_no(self.listing_pages) },
+            ),
             (WatchSupport::KEY, self.watch.to_string()),
             ("placement", if placement.is_empty() { "none".to_owned() } else { placement.join(", ") }),
             ("cloud-init", self.cloud_init.to_string()),
@@ -72,11 +76,12 @@ impl Profile {
         }
         for row in &self.native_states {
             line(format!(
-                "state {}: {}{}{}",
+                "state {}: {}{}{}{}",
                 row.native,
                 row.shown,
                 if row.reasoned { ", reasoned" } else { "" },
-                if row.started { ", started by create" } else { "" }
+                if row.started { ", started by create" } else { "" },
+                if row.locked { ", under a lock" } else { "" }
             ));
         }
         for call in &self.calls {

@@ -6,7 +6,7 @@ use provider_api::{
     Budgets, CallBudget, NativeState, Profile, StateKind,
     profile::{
         BackendTest, ChildSpans, ClientKind, CredentialsFrom, DeleteBinding, DeleteReturn, Delivery, Logging,
-        PlacementField, Quota, SecondaryResources, Timeouts,
+        PlacementField, Quota, SecondaryResources, Targets, Timeouts,
     },
 };
 
@@ -27,6 +27,7 @@ pub fn profile() -> Profile {
     profile.logging = Logging::Tiered;
     profile.child_spans = ChildSpans::SpanDecorator;
     profile.backend_test = BackendTest::ClusterE2e;
+    profile.targets = Targets::One;
     profile.delete_binding = DeleteBinding::Incarnation;
     // One Pod by name is the cheapest question that an API server knows; a listing that serves many gets would hold
     // every Pod's whole status for a saving that its watch cache gives already.

@@ -129,7 +129,8 @@ fn states(text: &mut String, profile: &Profile) {
     text.push_str("| native state | reported as | with a reason |\n|---|---|---|\n");
     for state in &profile.native_states {
         let reasoned = if state.reasoned { "yes" } else { "no" }.to_owned();
-        row(text, [format!("`{}`", state.native), state.shown.to_string(), reasoned].into_iter());
+        let locked = if state.locked { ", under a lock" } else { "" };
+        row(text, [format!("`{}`", state.native), format!("{}{locked}", state.shown), reasoned].into_iter());
     }
 }
 

@@ -8,7 +8,7 @@ use provider_api::{
     profile::{
         AsyncOp, CreateReturn, CreatedAt, DeleteBinding, DeleteReturn, Delivery, GcMark, IpSource,
         ListPartial, Mobility, NotFound, PlacementField, PrimaryKey, ProvisioningState, Quota, Readiness,
-        SecondaryResources, Timeouts, WatchSupport,
+        SecondaryResources, Targets, Timeouts, WatchSupport,
     },
 };
 
@@ -62,9 +62,11 @@ pub fn blocking() -> Profile {
     complete(profile)
 }
 
-/// The plainest: one zone, nothing delivered, nothing detected, everything at once.
+/// The plainest: one zone, nothing delivered, nothing detected, everything at once; its pages go by number.
 pub fn plain() -> Profile {
     let mut profile = Profile::plain("memory");
+    profile.targets = Targets::One;
+    profile.numbered_pages = true;
     profile.timeouts = Timeouts::CtxOnly;
     complete(profile)
 }
@@ -144,9 +146,11 @@ const AXES: &[AxisOf] = &[
     }),
     (2, |p, i| p.timeouts = of(&[Timeouts::CtxOnly, Timeouts::PerCall], i)),
     (2, |p, i| p.mobility = of(&[Mobility::Fixed, Mobility::Moves], i)),
+    (2, |p, i| p.targets = of(&[Targets::Several, Targets::One], i)),
     (2, |p, i| p.delete_binding = of(&[DeleteBinding::Incarnation, DeleteBinding::Name], i)),
     (2, |p, i| p.visible_placeholder = i == 1),
     (2, |p, i| p.listing_max_age = Duration::from_secs(2 * i as u64)),
+    (2, |p, i| p.numbered_pages = i == 1),
     (2, |p, i| p.watch = of(&[WatchSupport::None, WatchSupport::Hints], i)),
     (2, |p, i| p.late_failures = i == 1),
     (2, |p, i| p.placement = if i == 1 { ALL_FIELDS.into() } else { BTreeSet::new() }),
@@ -188,6 +192,7 @@ fn fits(profile: &Profile) -> bool {
         // Without a say in the zone there is one.
         && implies(!one_zone, !profile.placement.is_empty())
         && implies(profile.mobility == Mobility::Moves, !one_zone)
+        && implies(profile.targets == Targets::One, one_zone)
 }
 
 fn random(dice: &mut Dice, fixed: &[Choice]) -> Option<Row> {

@@ -4,12 +4,12 @@ use std::net::IpAddr;
 
 use provider_api::{NativeState, Profile, Reason, State, StateKind, profile::AsyncOp};
 
-use super::cloud::Described;
+use super::cloud::{Described, LOCKING};
 
 /// The native-state table of a profile (`get.native-state-table`).
 pub(super) fn table(profile: &Profile) -> Vec<NativeState> {
     let locks = profile.async_ops.contains(&AsyncOp::BackendLock);
-    ROWS.iter().filter(|row| locks || row.native != "locked").copied().collect()
+    ROWS.iter().filter(|row| locks || !LOCKING.contains(&row.native)).copied().collect()
 }
 
 const ROWS: &[NativeState] = &[
@@ -22,6 +22,7 @@ const ROWS: &[NativeState] = &[
     NativeState::reasoned("repairing", StateKind::Provisioning),
     NativeState::reasoned("locked", StateKind::Provisioning),
     NativeState::new("running", StateKind::Running),
+    NativeState::new("backup", StateKind::Running).locked(),
     NativeState::reasoned("stopping", StateKind::Stopped).started(),
     NativeState::reasoned("stopped", StateKind::Stopped).started(),
     NativeState::reasoned("suspended", StateKind::Stopped).started(),

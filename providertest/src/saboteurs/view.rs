@@ -55,7 +55,7 @@ impl<V: View> Cloud for Seen<V> {
     }
 
     async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
-        let Page { items, next } = self.below.list(at, page).await?;
+        let Page { items, next, total } = self.below.list(at, page).await?;
         let show = |row: Row| match row.content {
             Content::Whole(described) => self.view.show(*described).map(|described| Row {
                 key: described.key.clone(),
@@ -64,7 +64,7 @@ impl<V: View> Cloud for Seen<V> {
             }),
             _ => Some(row),
         };
-        Ok(Page { items: items.into_iter().filter_map(show).collect(), next })
+        Ok(Page { items: items.into_iter().filter_map(show).collect(), next, total })
     }
 
     async fn remove(&self, at: At, key: &str, only: Option<u64>) -> Answer<Accepted> {

@@ -31,11 +31,6 @@ pub(crate) const TARGET: &str = "apiserver";
 /// The operator, as the cluster knows it.
 pub(crate) const USER: &str = "system:serviceaccount:proxy-operator:proxy-operator";
 
-const ONE: &str = "the API server is an entry's one target: with it the whole entry goes";
-/// What is left out on whatever cluster.
-pub(crate) const WAIVERS: &[(&str, &str)] =
-    &[("delete.abandoned-is-said", ONE), ("delete.decommissioned-target", ONE)];
-
 /// Makes clusters.
 pub(crate) struct Clusters;
 
@@ -78,10 +73,6 @@ impl Harness for Clusters {
             backend_version: version.to_owned(),
         };
         vec![setup("current", "fake kube-apiserver, current"), setup("1.20", "fake kube-apiserver 1.20")]
-    }
-
-    fn waivers(&self) -> &'static [(&'static str, &'static str)] {
-        WAIVERS
     }
 
     fn real(&self, config: &Path) -> Result<Arc<dyn Harness>, HarnessError> {

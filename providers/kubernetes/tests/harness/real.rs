@@ -20,7 +20,7 @@ use providertest::harness::{Backend, Case, Hand, Harness, HarnessError, Setup, S
 use serde_json::{Value, json};
 
 use super::{
-    TARGET, WAIVERS,
+    TARGET,
     admin::{Admin, Refused},
     asked, kubelet, pods,
     real_config::RealConfig,
@@ -127,10 +127,6 @@ impl Harness for RealClusters {
             catalogue: provider_kubernetes::CATALOGUE,
             backend_version: self.version.clone(),
         }]
-    }
-
-    fn waivers(&self) -> &'static [(&'static str, &'static str)] {
-        WAIVERS
     }
 
     async fn open(&self, _: &Setup, case: &Case) -> Result<Box<dyn Backend>, HarnessError> {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     fake::{
         Refused,
-        store::{Failure, Marks, Refusal, Shared, page},
+        store::{Failure, Marks, Refusal, Shared},
     },
     wire::{Incoming, Reply, Wire},
 };
@@ -173,7 +173,7 @@ impl Cloud for MemoryCloud {
         let list = move |store: &mut Store, zone: &str| {
             let page = store.list(Some(zone), from.as_deref())?;
             let items = page.items.iter().map(|record| store.row(record, &profile)).collect();
-            Ok(Page { items, next: page.next })
+            Ok(Page { items, next: page.next, total: store.ways.numbered_pages.then_some(page.total) })
         };
         self.read(at, "list", "", "instances.read", list).await
     }
@@ -253,8 +253,9 @@ impl Cloud for MemoryCloud {
         let list = move |store: &mut Store, zone: &str| {
             let here = store.parts.iter().filter(|part| part.place == zone);
             let parts = here.map(|part| store.shown_part(part)).collect();
-            let page = self::page(parts, |part: &Part| part.name.clone(), from.as_deref(), store.page_size)?;
-            Ok(Page { items: page.items, next: page.next })
+            let page = store.page_of(parts, |part: &Part| part.name.clone(), from.as_deref())?;
+            let total = store.ways.numbered_pages.then_some(page.total);
+            Ok(Page { items: page.items, next: page.next, total })
         };
         self.read(at, "list-parts", "", "parts.read", list).await
     }

@@ -13,14 +13,15 @@ use super::{
 };
 use crate::fake::store::{Refusal, Source};
 
-/// The native state of an instance that a snapshot holds.
-pub(crate) const LOCKED: &str = "locked";
+/// The native states in which somebody's work holds an instance: of a snapshot it stands still, of a backup it runs on.
+pub(crate) const LOCKING: &[&str] = &["locked", "backup"];
 
 impl Store {
     pub(super) fn described(&self, record: &Record, profile: &Profile) -> Described {
         let state = self.state_of(record).to_owned();
         let detail = DETAILS.iter().find(|(of, _)| *of == state).map(|(_, text)| (*text).to_owned());
-        let lock = if record.pinned.as_deref() == Some(LOCKED) { "snapshot" } else { "create" };
+        let held = record.pinned.as_deref().filter(|state| LOCKING.contains(state));
+        let lock = if held.is_some() { "snapshot" } else { "create" };
         let assigned = profile.ip_source == IpSource::AssignedAtCreate;
         let addresses = self.addresses_of(record).into_iter().filter(|_| assigned);
         Described {
@@ -82,5 +83,5 @@ const DETAILS: &[(&str, &str)] = &[
     ("repairing", "the machine below it is being repaired"),
     ("disk-full", "it was paused, since its disk is full"),
     ("crashed", "the guest crashed and cannot be started again"),
-    (LOCKED, "a snapshot is being taken"),
+    ("locked", "a snapshot is being taken"),
 ];

@@ -14,6 +14,7 @@ use async_trait::async_trait;
 use futures::stream::BoxStream;
 use provider_api::{Access, Secret};
 
+pub(super) use self::look::LOCKING;
 pub use crate::fake::store::Source;
 pub use in_memory::MemoryCloud;
 pub(super) use in_memory::RIGHTS;
@@ -156,6 +157,8 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// The token of the next one.
     pub next: Option<String>,
+    /// How many rows there are on all pages, where these go by number.
+    pub total: Option<usize>,
 }
 
 /// One row of a listing.

@@ -17,7 +17,7 @@ use provider_api::{
     },
 };
 
-use super::{Accepted, CloudError, NewInstance, NewPart, Outcome, Part, RIGHTS, Task, look::LOCKED, native};
+use super::{Accepted, CloudError, NewInstance, NewPart, Outcome, Part, RIGHTS, Task, look::LOCKING, native};
 use crate::{
     fake::{
         Refused,
@@ -57,7 +57,7 @@ fn ways(profile: &Profile) -> Ways {
         removal: Duration::from_secs(3),
         tasks: profile.async_ops.contains(&AsyncOp::TaskHandle),
         locks: profile.async_ops.contains(&AsyncOp::BackendLock),
-        locking: &[LOCKED],
+        locking: LOCKING,
         parts: match profile.secondary_resources {
             SecondaryResources::None => Parts::None,
             SecondaryResources::Cascade => Parts::Cascade,
@@ -68,7 +68,7 @@ fn ways(profile: &Profile) -> Ways {
         numbered,
         wide_keys: numbered || moves,
         lag: Duration::ZERO,
-        numbered_pages: false,
+        numbered_pages: profile.numbered_pages,
         one_address: false,
         parts_need_room: false,
         moves,

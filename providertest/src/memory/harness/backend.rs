@@ -5,7 +5,7 @@ use std::{num::NonZeroU16, path::PathBuf, sync::Arc};
 use async_trait::async_trait;
 use provider_api::{
     Access, CreateRequest, Credentials, Owner, Placement, Profile, ProviderType, Secret, Uid,
-    profile::{Delivery, PlacementField},
+    profile::{Delivery, PlacementField, Targets},
 };
 use serde_json::{Value, json};
 
@@ -75,6 +75,10 @@ impl Backend for MemoryBackend {
     }
 
     fn block(&self, shape: &[Shape]) -> Result<Value, Unable> {
+        let is_about_one = |shape: &Shape| matches!(shape, Shape::Without(_) | Shape::Decommissioned(_));
+        if self.profile.targets == Targets::One && shape.iter().any(is_about_one) {
+            return Err(Unable("leave the one zone out, or decommission it"));
+        }
         let without = |zone: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == zone));
         let retired = |zone: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(z) if z == zone));
         let mut zones: Vec<_> = self

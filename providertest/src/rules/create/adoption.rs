@@ -74,7 +74,7 @@ pub(super) const ADOPTS_OWN_PARTIAL: Rule = Rule {
     tested: "For each row of the native-state table, an instance is put in that state and created again. It \
              must stay the same instance under the same id, and come to run, give a reason, or stay on its \
              way where the row says Provisioning. An error counts only where the row neither is started by \
-             create nor says plainly Running.",
+             create without a lock nor says plainly Running.",
     mend: "After adopting, start what the table marks with `NativeState::started`, wait for locks within a \
            `BoundedWait`, and answer Permanent with the backend's reason for what nothing can bring up. Let \
            profile and code read the same rows.",
@@ -103,7 +103,7 @@ async fn adopts(w: &World, row: NativeState, request: &CreateRequest, id: &Provi
         // What lies in the table as an error, or cannot recover, may be reported so.
         Err(error) => {
             let plain = matches!(row.shown, Shown::State(StateKind::Running)) && !row.reasoned;
-            let due = plain || row.started;
+            let due = plain || row.started && !row.locked;
             hold!(!due && !error.message().is_empty(), "create found {found}, and failed: {error}");
             return Ok(());
         }

@@ -120,8 +120,8 @@ fn excused(w: &World, native: &str) -> Checked<bool> {
     }
     let row = w.profile().native_states.iter().find(|row| row.native == native);
     let row = row.ok_or_else(|| Stop::Error(format!("the profile has no native state {native:?}")))?;
-    let locked = row.reasoned && matches!(row.shown, Shown::State(StateKind::Provisioning));
-    Ok(locked || matches!(row.shown, Shown::Failure(_)))
+    let passes = row.reasoned && matches!(row.shown, Shown::State(StateKind::Provisioning));
+    Ok(row.locked || passes || matches!(row.shown, Shown::Failure(_)))
 }
 
 async fn deleted_from(w: &mut World, plan: &FaultPlan) -> Checked {
@@ -134,7 +134,7 @@ async fn deleted_from(w: &mut World, plan: &FaultPlan) -> Checked {
     };
     w.hand().set_native_state(&request.name, native).await?;
     w.catch_up().await;
-    let end = delete_until_gone(w, &id).await?;
+    let end = delete_until_gone(w, &id, excused).await?;
     let stands = !w.instances(&request.name).await?.is_empty();
     match end {
         End::Gone => {
@@ -159,8 +159,12 @@ enum End {
     Pending,
 }
 
-async fn delete_until_gone(w: &World, id: &ProviderId) -> Checked<End> {
+/// How often in a row a delete fails that may, until it is believed.
+const REFUSALS: usize = 6;
+
+async fn delete_until_gone(w: &World, id: &ProviderId, excused: bool) -> Checked<End> {
     let mut end = End::Pending;
+    let mut refusals = 0;
     let mut looks = Looks::new(120, Duration::from_secs(10));
     while looks.again(w).await {
         end = match w.delete(id).await? {
@@ -175,6 +179,10 @@ async fn delete_until_gone(w: &World, id: &ProviderId) -> Checked<End> {
             }
             Err(error) => End::Failed(error.to_string()),
         };
+        refusals = if matches!(end, End::Failed(_)) { refusals + 1 } else { 0 };
+        if excused && refusals == REFUSALS {
+            break;
+        }
     }
     Ok(end)
 }

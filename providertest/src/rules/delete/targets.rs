@@ -1,13 +1,13 @@
 //! Instances on targets that the config no longer has, or no longer wants.
 
 use futures::FutureExt;
-use provider_api::{Deleted, FailureClass};
+use provider_api::{Deleted, FailureClass, Profile, profile::Targets};
 
 use crate::{
     broken,
     harness::Shape,
     hold,
-    rule::{Caller, Check, Checked, Level, Rule, always},
+    rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, when},
     world::{Tweaks, World},
 };
 
@@ -16,17 +16,67 @@ pub(super) const ABANDONED_IS_SAID: Rule = Rule {
     level: Level::Should,
     says: "For an id whose target is no longer configured, delete answers Abandoned and names what may stand there.",
     caller: Caller::Reconciler,
-    applies: always,
+    applies: several,
     check: Check::Case(|w| abandoned_is_said(w).boxed()),
-    absent: None,
+    absent: Some(Absence {
+        check: |w| nothing_is_abandoned(w).boxed(),
+        shows: "the config has no shape without its one target, and no delete abandoned anything",
+    }),
     why: "A host has left the config, and its proxies' objects are to go. An error keeps them in deletion \
           for ever; a plain Gone does not tell the admin what may still run there.",
     tested: "Restarts the provider without the instance's target. Two deletes must answer Abandoned, naming \
              instance and target, without a call to that target, and the instance must stand. With the \
-             target back a delete must remove it.",
+             target back a delete must remove it. Where an entry is declared to have one target, the harness \
+             must know one, and be unable to leave it out, and deletes of what stands, goes and is gone must \
+             not be Abandoned.",
     mend: "Look the id's target up in the config before any call. When it is not there, answer \
            `Deleted::Abandoned` with a sentence that names instance and target; do not go looking elsewhere.",
 };
+
+fn several(profile: &Profile) -> Applies {
+    when(profile.targets == Targets::Several)
+}
+
+/// The one target of an entry, which no shape of its config is without.
+fn the_one_target(w: &World, shape: fn(String) -> Shape) -> Checked<String> {
+    let targets = w.backend().targets();
+    let [target] = targets.as_slice() else {
+        broken!("the profile says that an entry has one target, but there are {}", targets.join(", "))
+    };
+    let shape = shape(target.clone());
+    hold!(
+        w.backend().block(std::slice::from_ref(&shape)).is_err(),
+        "the profile says that an entry has one target, but the harness has a config of the shape {shape:?}"
+    );
+    Ok(target.clone())
+}
+
+/// With its one target an entry goes as a whole, so that nobody is left to abandon anything.
+async fn nothing_is_abandoned(w: &mut World) -> Checked {
+    let target = the_one_target(w, Shape::Without)?;
+    let (request, id, _) = w.running().await?;
+    let at = w.instance(&request.name).await?.target;
+    hold!(at == target, "{target} is an entry's one target, but {} was made on {at}", request.name);
+    w.goes(&id).await?;
+    w.restart(&Tweaks::default())?;
+    if let Deleted::Abandoned(what) = w.deletes(&id).await? {
+        broken!("{target} is configured, and delete of what is gone abandoned {what}");
+    }
+    Ok(())
+}
+
+/// Where the one target cannot be decommissioned, every place takes creates.
+async fn nothing_is_decommissioned(w: &mut World) -> Checked {
+    let target = the_one_target(w, Shape::Decommissioned)?;
+    for placement in w.backend().placements() {
+        let mut request = w.request();
+        request.placement = placement;
+        w.creates(&request).await?;
+        let at = w.instance(&request.name).await?.target;
+        hold!(at == target, "{target} is an entry's one target, but {} was made on {at}", request.name);
+    }
+    Ok(())
+}
 
 async fn abandoned_is_said(w: &mut World) -> Checked {
     let (request, id, _) = w.running().await?;
@@ -58,14 +108,19 @@ pub(super) const DECOMMISSIONED_TARGET: Rule = Rule {
     level: Level::Should,
     says: "A target marked as decommissioned takes no creates, while get, list and delete go on there.",
     caller: Caller::Operator,
-    applies: always,
+    applies: several,
     check: Check::Case(|w| decommissioned_target(w).boxed()),
-    absent: None,
+    absent: Some(Absence {
+        check: |w| nothing_is_decommissioned(w).boxed(),
+        shows: "the config has no shape in which its one target is decommissioned, and creates succeeded at every place",
+    }),
     why: "An admin empties a host before it is taken away. If it goes on getting proxies it is never empty; \
           if get or delete stop working there, its proxies look lost.",
     tested: "Marks the target of a running instance as decommissioned. Get, list and delete must work there \
              still; creates at every placement must land elsewhere or be Permanent, and a repeated create of \
-             the instance itself must not lead to another.",
+             the instance itself must not lead to another. Where an entry is declared to have one target, the \
+             harness must know one, and be unable to decommission it, and creates at every placement must \
+             succeed.",
     mend: "Leave decommissioned targets out in the one function that chooses a place for create; when a \
            request names one, answer `Error::permanent`. Everywhere else look among all configured targets.",
 };

@@ -3,6 +3,7 @@
 mod change;
 mod content;
 mod leftovers;
+mod pages;
 mod scope;
 mod whose;
 
@@ -16,7 +17,7 @@ pub const RULES: &[Rule] = &[
     content::IDS_ARE_DELETABLE,
     content::UID_AND_CREATED_AT,
     scope::WHOLE_SCOPE,
-    scope::ALL_PAGES,
+    pages::ALL_PAGES,
     content::EVERY_STATE,
     scope::PARTIAL_AS_DECLARED,
     change::ONE_UNREADABLE_IS_REPORTED,

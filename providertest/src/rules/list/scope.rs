@@ -1,10 +1,10 @@
-//! How much a listing has read: the whole scope, or what it says it has not.
+//! How much a listing has read: the whole scope, or what it says it has not. Pages are in `pages.rs`.
 
 use std::collections::BTreeSet;
 
 use futures::FutureExt;
 use provider_api::{
-    CreateRequest, Error, FailureClass, Listing, Name, Operation, Profile,
+    CreateRequest, Error, FailureClass, Listing, Operation, Profile,
     profile::{ListPartial, Timeouts},
 };
 
@@ -16,7 +16,7 @@ use crate::{
     rule::{Absence, Applies, Caller, Check, Checked, Level, Rule, Stop, always, when},
     rules::budgets::hangs_in_time,
     wire::Condition,
-    world::{Tweaks, World},
+    world::World,
 };
 
 pub(super) const WHOLE_SCOPE: Rule = Rule {
@@ -62,110 +62,6 @@ async fn one_in_each_part(w: &mut World) -> Checked<Vec<(CreateRequest, String)>
         made.push((request, target));
     }
     Ok(made)
-}
-
-pub(super) const ALL_PAGES: Rule = Rule {
-    id: "list.all-pages",
-    level: Level::Must,
-    says: "A listing goes on to the last page, and has every instance once.",
-    caller: Caller::Collector,
-    applies: pages,
-    check: Check::Case(|w| all_pages(w).boxed()),
-    absent: Some(Absence {
-        check: |w| no_pages(w).boxed(),
-        shows: "the harness could serve no pages, and one answer had all instances",
-    }),
-    why: "A client that ignored the page token saw the first five hundred instances only. The others are \
-          never collected and never counted, and look gone to whoever searches in the listing.",
-    tested: "Has twenty-five instances listed, five made by create and the others planted with our mark, \
-             in pages of one, two and five, and where the harness can serve those, in pages of five with an \
-             empty one before each. The listing must have all of them, once, and must have taken as many \
-             calls as there are pages. Where listings are declared to come without pages, the harness must \
-             be unable to serve any, and one answer must have all five.",
-    mend: "Follow the token until the backend gives none; a page may be short or empty before that, and no number \
-           of pages is the last. When a token goes bad, drop what was read and begin anew, a bounded number of times, and then answer the \
-           error.",
-};
-
-fn pages(profile: &Profile) -> Applies {
-    when(profile.listing_pages)
-}
-
-/// How many instances there are at least; in pages of one, as many pages.
-const MANY: usize = 25;
-
-async fn all_pages(w: &mut World) -> Checked {
-    w.hand().set_page_size(1).await?;
-    let mut made = five(w).await?;
-    // What somebody with our mark makes costs less than a create, and is listed like one.
-    let ours = w.identity().installation.clone();
-    while made.len() < MANY {
-        let uid = w.uid();
-        let name = Name::from_uid(&uid).to_string();
-        w.hand().plant(&w.marked(&name, &uid, &ours)).await?;
-        made.push(name);
-    }
-    made.sort();
-    for (size, pages_each) in [(1, 1), (2, 1), (5, 2)] {
-        let empty = pages_each == 2 && w.hand().serve_empty_pages().await.is_ok();
-        let (pages_each, with) = if empty { (2, ", each after an empty one,") } else { (1, "") };
-        if !empty {
-            w.hand().set_page_size(size).await?;
-        }
-        // Where the provider names the size, it reads it from its config.
-        w.restart(&Tweaks::default())?;
-        w.catch_up().await;
-        let moment = w.moment();
-        let listed = names(&w.lists().await?);
-        let lacks: Vec<_> = made.iter().filter(|name| !listed.contains(name)).collect();
-        hold!(
-            listed == made,
-            "in pages of {size}{with} the listing has {} names of {} after {} calls{}",
-            listed.len(),
-            made.len(),
-            w.cost(moment),
-            few(&lacks)
-        );
-        let (calls, pages) = (w.cost(moment), pages_each * made.len().div_ceil(size) as u64);
-        if calls < pages {
-            return Err(Stop::Error(format!(
-                "pages of {size}{with} make {pages} pages, but the listing took {calls} calls: the harness served no such \
-                 pages"
-            )));
-        }
-    }
-    Ok(())
-}
-
-/// The first few of what a listing lacks.
-fn few(lacks: &[&String]) -> String {
-    let first: Vec<_> = lacks.iter().take(3).map(|name| name.as_str()).collect();
-    match (first.join(", "), lacks.len()) {
-        (_, 0) => String::new(),
-        (first, n @ 1..=3) => format!(", and lacks {n}: {first}"),
-        (first, n) => format!(", and lacks {n}: {first} and others"),
-    }
-}
-
-/// A backend without pages: the harness cannot make it serve any, and one answer has everything.
-async fn no_pages(w: &mut World) -> Checked {
-    let made = five(w).await?;
-    hold!(
-        w.hand().set_page_size(2).await.is_err(),
-        "the profile says that listings do not come in pages, but the backend serves pages"
-    );
-    let listed = names(&w.lists().await?);
-    hold!(listed == made, "the listing has {listed:?}; {made:?} was due");
-    Ok(())
-}
-
-async fn five(w: &mut World) -> Checked<Vec<String>> {
-    let mut names = Vec::new();
-    for _ in 0..5 {
-        names.push(w.created().await?.0.name.to_string());
-    }
-    names.sort();
-    Ok(names)
 }
 
 pub(super) const PARTIAL_AS_DECLARED: Rule = Rule {

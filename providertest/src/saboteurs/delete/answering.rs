@@ -183,6 +183,22 @@ impl Meddler for Silent {
     }
 }
 
+/// What it does not find may stand anywhere.
+pub(super) struct NeverKnew;
+
+#[async_trait]
+impl Meddler for NeverKnew {
+    async fn delete(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Deleted, Error> {
+        let stood = honest.get(id).await.is_ok();
+        match honest.delete(id).await? {
+            Deleted::Gone if !stood => {
+                Ok(Deleted::Abandoned(format!("{id} is not here, and may stand elsewhere")))
+            }
+            answer => Ok(answer),
+        }
+    }
+}
+
 /// Everything may pass.
 pub(super) struct Hopes;
 

@@ -174,6 +174,14 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "abandons-what-is-gone",
+        does: "answers Abandoned for what is gone from the one target that there is",
+        breaks: "delete.abandoned-is-said",
+        profile: memory::plain,
+        provider: |built, _| meddle(built, answering::NeverKnew),
+        ..HONEST
+    },
+    Saboteur {
         name: "waits-for-the-decommissioned",
         does: "answers Transient for a create on a decommissioned target, as if that would pass",
         breaks: "delete.decommissioned-target",

@@ -46,6 +46,14 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "reads-on-over-shifted-pages",
+        does: "reads numbered pages one after the other, whatever comes or goes between two of them",
+        breaks: "list.all-pages",
+        profile: memory::plain,
+        cloud: |below| Arc::new(SeesNoTotals(below)),
+        ..HONEST
+    },
+    Saboteur {
         name: "leaves-out-zones-silently",
         does: "lists what it could read and does not say what it could not",
         breaks: "list.partial-as-declared",
@@ -86,6 +94,20 @@ impl Cloud for OnePage {
     async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
         let page = self.below.list(at, page).await?;
         Ok(Page { next: None, ..page })
+    }
+}
+
+/// How many rows there are is all that tells of pages that have shifted.
+struct SeesNoTotals(Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for SeesNoTotals {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
+        Ok(Page { total: None, ..self.0.list(at, page).await? })
     }
 }
 
