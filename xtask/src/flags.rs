@@ -1,7 +1,7 @@
 //! Every flag of every command, and nothing else. The suite's own flags are not here: they belong to its binary and
 //! are passed on as they are.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// The workspace's own commands.
@@ -93,6 +93,10 @@ pub(crate) struct Shape {
     /// the usual one [default: zone]
     #[arg(long, value_name = "WORD")]
     pub(crate) target: Option<String>,
+    /// Where instances are made is only a field of the creating call, which it calls so; one API answers for all of it, and
+    /// is the one target
+    #[arg(long, value_name = "WORD", conflicts_with_all = ["target", "endpoint_per_target", "parts"])]
+    pub(crate) placement: Option<String>,
     /// What it calls an instance [default: machine]
     #[arg(long, value_name = "WORD")]
     pub(crate) instance: Option<String>,
@@ -103,9 +107,36 @@ pub(crate) struct Shape {
     /// Each target has an API of its own, at an endpoint of its own
     #[arg(long)]
     pub(crate) endpoint_per_target: bool,
-    /// It makes instances in tasks, which may fail after the call was accepted
-    #[arg(long)]
-    pub(crate) tasks: bool,
+    /// It makes instances in tasks, which may fail after the call was accepted; without a value `late`
+    #[arg(long, value_enum, value_name = "HOW", num_args = 0..=1, default_missing_value = "late")]
+    pub(crate) tasks: Option<Tasks>,
+    /// How its listings are cut into pages [default: token]
+    #[arg(long, value_enum, value_name = "HOW")]
+    pub(crate) pages: Option<Pages>,
+    /// The header in which it says when a rate limit is lifted, in seconds since 1970; `Retry-After` is understood anyway
+    #[arg(long, value_name = "NAME")]
+    pub(crate) reset_header: Option<String>,
+}
+
+/// How the tasks of a backend are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Tasks {
+    /// By the instance's name: the next create finds what failed, and says so
+    Late,
+    /// By a number alone, which only the call that began it is told: create waits for its end
+    Wait,
+}
+
+/// How listings are cut into pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Pages {
+    /// A token says where the next one begins
+    #[default]
+    Token,
+    /// By their number, so that they shift when something comes or goes
+    Number,
+    /// There are none
+    None,
 }
 
 #[derive(Args)]

@@ -53,6 +53,7 @@ const TEMPLATE: Files = files![
     "src/delete.rs",
     "src/error.rs",
     "src/get.rs",
+    "src/hint.rs",
     "src/id.rs",
     "src/leftovers.rs",
     "src/lib.rs",

@@ -1,15 +1,10 @@
 //! How an answer of the API is read: to a result, or to a refusal. What a refusal means is `error.rs`.
 
-use std::time::Duration;
-
 use provider_api::Scrubber;
-use reqwest::{
-    StatusCode,
-    header::{HeaderMap, RETRY_AFTER},
-};
+use reqwest::{StatusCode, header::HeaderMap};
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::error::ApiError;
+use crate::{error::ApiError, hint::Hint};
 
 /// A refusal as it came over the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +13,7 @@ pub(crate) struct Refusal {
     /// Empty where the answer was not the API's own.
     pub(crate) code: String,
     pub(crate) message: String,
-    pub(crate) retry_after: Option<Duration>,
+    pub(crate) hint: Option<Hint>,
 }
 
 /// An error as the API writes it.
@@ -49,15 +44,14 @@ pub(crate) fn read<T: DeserializeOwned>(
             ..Refusal::default()
         },
     };
-    let hint = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    refusal.retry_after = hint.map(Duration::from_secs);
+    refusal.hint = Hint::of(headers);
     Err(ApiError::Refused(refusal))
 }
 
 impl Failure {
     /// The refusal that it is.
     pub(crate) fn refusal(self, status: u16) -> Refusal {
-        Refusal { status, code: self.errno.to_string(), message: self.error, retry_after: None }
+        Refusal { status, code: self.errno.to_string(), message: self.error, hint: None }
     }
 }
 

@@ -170,6 +170,7 @@ impl Backend {
             Some(budget) => seam.call_within(budget, kind, target, ready.send(request)).await,
             None => seam.call(kind, target, ready.send(request)).await,
         };
-        answer.map_err(|error| Refused::of(kind, target, &error, &scrubber))
+        let now = self.seam.clock().now();
+        answer.map_err(|error| Refused::of(kind, target, &error, &scrubber, now))
     }
 }

@@ -5,7 +5,6 @@ use futures::future::join_all;
 use provider_api::{Checker, Deadline, Reason, TargetStatus, reasons};
 
 use crate::{
-    config::Target,
     error::{Meaning, Refused},
     provider::Cellar,
     view::About,
@@ -17,26 +16,26 @@ const RIGHTS: &[&str] = &["boxes:read", "boxes:write", "disks:write"];
 #[async_trait]
 impl Checker for Cellar {
     async fn check(&self, by: Deadline) -> Vec<TargetStatus> {
-        join_all(self.config.targets.iter().map(|target| self.check_target(target, by))).await
+        join_all(self.config.targets.iter().map(|target| self.check_target(&target.name, by))).await
     }
 }
 
 impl Cellar {
-    async fn check_target(&self, target: &Target, by: Deadline) -> TargetStatus {
+    async fn check_target(&self, target: &str, by: Deadline) -> TargetStatus {
         let clock = self.seam.clock();
         let began = clock.monotonic();
         let budget = by.remaining(clock).min(self.budgets.call);
         let answer = if budget.is_zero() {
             Err(Reason::new(reasons::TIMEOUT, "there was no time to ask"))
         } else {
-            self.backend.about(&target.name, budget).await.map_err(|refused| reason(&refused))
+            self.backend.about(target, budget).await.map_err(|refused| reason(&refused))
         };
         let verdict = match &answer {
             Ok(about) => judged(about),
             Err(reason) => reason.clone(),
         };
         let ready = verdict.code == reasons::REACHABLE;
-        let mut status = TargetStatus::new(&target.name, self.backend.address(&target.name), ready, verdict);
+        let mut status = TargetStatus::new(target, self.backend.address(target), ready, verdict);
         status.latency = clock.monotonic().saturating_sub(began);
         if let Ok(about) = answer {
             status.details.extend(about.details());

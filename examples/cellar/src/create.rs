@@ -38,7 +38,7 @@ impl Cellar {
     /// The parts first, since a machine needs them. Each is made over what an earlier create has left unused.
     async fn make(&self, request: &CreateRequest, placed: &Placed) -> Result<(), Refused> {
         let backend = self.backend.hiding(request.scrubber());
-        let target = &placed.id.target;
+        let target = placed.id.target();
         let parts = PARTS.map(|part| parts::name(&request.name, &self.identity.installation, part));
         let [system, seed] = &parts;
         backend.part_create(target, system, &NewPart::copy(&placed.image)).await?;
@@ -68,7 +68,7 @@ impl Cellar {
             return Err(Error::permanent(text).coded("BeyondRecovery").leaving(LeftBehind::DeletableById));
         }
         if state::is_started(machine) {
-            self.backend.machine_start(&placed.id.target, machine).await?;
+            self.backend.machine_start(placed.id.target(), machine).await?;
         }
         Ok(id)
     }

@@ -22,7 +22,7 @@ impl Cellar {
         // What is not ours is left alone (delete.leaves-foreign-alone).
         if let Some((machine, _)) = self.look(id).await? {
             if !machine.is_deleting() {
-                let asked = self.backend.machine_delete(&id.target, &machine).await;
+                let asked = self.backend.machine_delete(id.target(), &machine).await;
                 tolerate(asked, &[Meaning::Absent])?;
             }
             self.until(REMOVAL, || self.gone(id, &machine)).await?;

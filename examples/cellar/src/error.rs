@@ -3,7 +3,7 @@
 
 use std::{error::Error as StdError, fmt};
 
-use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, reasons};
+use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, Timestamp, reasons};
 
 use crate::answer::Refusal;
 
@@ -53,7 +53,13 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// Turns the seam's error into what an operation can use; secrets end here (`errors.hides-secrets`).
-    pub(crate) fn of(kind: CallKind, target: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
+    pub(crate) fn of(
+        kind: CallKind,
+        target: &str,
+        error: &CallError<ApiError>,
+        scrubber: &Scrubber,
+        now: Timestamp,
+    ) -> Self {
         let cause = error.scrubbed(kind, scrubber);
         let text = format!("{} at host {target} failed: {cause}", kind.name);
         let (meaning, error) = match error {
@@ -70,7 +76,7 @@ impl Refused {
             CallError::Backend(ApiError::Refused(refusal)) => {
                 let (meaning, class) = classify(refusal);
                 let error = Error::new(class, text).coded(refusal.code());
-                (meaning, error.retry_after(refusal.retry_after))
+                (meaning, error.retry_after(refusal.hint.map(|hint| hint.wait(now))))
             }
         };
         Self { meaning, error: error.caused_by(cause) }

@@ -39,7 +39,7 @@ impl Cellar {
     /// What stands under the name, whosever it is; `None` where the API itself says that nothing does
     /// (`get.not-found-only-with-proof`).
     pub(crate) async fn find(&self, id: &MachineId) -> Result<Option<Machine>, Error> {
-        let found = self.backend.machine_get(&id.target, id.name.as_str()).await;
+        let found = self.backend.machine_get(id.target(), id.name.as_str()).await;
         Ok(tolerate(found, &[Meaning::Absent])?)
     }
 }

@@ -19,6 +19,7 @@ mod create;
 mod delete;
 mod error;
 mod get;
+mod hint;
 mod id;
 mod leftovers;
 mod list;

@@ -43,7 +43,7 @@ impl Cellar {
                     tracing::info!(disk = part.name, %user, "a box that is not ours uses it; it is left");
                     continue;
                 }
-                let removed = self.backend.part_delete(&id.target, &part.name, &part.id).await;
+                let removed = self.backend.part_delete(id.target(), &part.name, &part.id).await;
                 all_removed &= tolerate(removed, &[Meaning::Absent])?.is_some();
             }
             if all_removed {
@@ -69,7 +69,7 @@ impl Cellar {
     /// No call reads a single part, so this reads all of the target's.
     async fn parts_of(&self, id: &MachineId) -> Result<Vec<Part>, Error> {
         let mut parts = Vec::new();
-        for item in self.backend.every(PART_LIST, &id.target).await? {
+        for item in self.backend.every(PART_LIST, id.target()).await? {
             let part = read::<Part>(item);
             let name = part.as_ref().map_or_else(String::as_str, |part| &part.name);
             if owner(name, &self.identity).as_ref() == Some(&id.name) {

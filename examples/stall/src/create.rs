@@ -24,7 +24,7 @@ impl Stall {
         }
         self.late_failure(request, &placed.id).await?;
         let new = NewMachine::of(request, placed, &self.identity);
-        match self.backend.hiding(request.scrubber()).machine_create(&placed.id.target, &new).await {
+        match self.backend.hiding(request.scrubber()).machine_create(placed.id.target(), &new).await {
             Ok(()) => Ok(placed.id.to_id()),
             // One came in between: look again, once.
             Err(refused) if refused.meaning == Meaning::Exists => match self.find(&placed.id).await? {
@@ -58,7 +58,7 @@ impl Stall {
             return Err(Error::permanent(text).coded("BeyondRecovery").leaving(LeftBehind::DeletableById));
         }
         if state::is_started(machine) {
-            self.backend.machine_start(&placed.id.target, machine).await?;
+            self.backend.machine_start(placed.id.target(), machine).await?;
         }
         Ok(id)
     }

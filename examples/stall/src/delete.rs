@@ -27,7 +27,7 @@ impl Stall {
         if machine.is_deleting() {
             return Ok(Some(Deleted::Accepted)); // delete.repeat-while-deleting
         }
-        match self.backend.machine_delete(&id.target, &machine).await {
+        match self.backend.machine_delete(id.target(), &machine).await {
             Ok(()) => Ok(Some(Deleted::Accepted)), // delete.gone-means-gone
             Err(refused) if refused.meaning == Meaning::Absent => Ok(Some(Deleted::Gone)),
             Err(refused) if refused.meaning == Meaning::Busy => Ok(None),

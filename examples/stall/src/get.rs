@@ -32,6 +32,6 @@ impl Stall {
     /// What stands under the name, whosever it is; `None` where the API itself says that nothing does
     /// (`get.not-found-only-with-proof`).
     pub(crate) async fn find(&self, id: &MachineId) -> Result<Option<Machine>, Error> {
-        Ok(self.backend.machine_get(&id.target, id.name.as_str()).await?)
+        Ok(self.backend.machine_get(id.target(), id.name.as_str()).await?)
     }
 }

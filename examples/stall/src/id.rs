@@ -18,6 +18,11 @@ impl MachineId {
         Self { target: target.to_owned(), name: name.clone() }
     }
 
+    /// Where calls about it go.
+    pub(crate) fn target(&self) -> &str {
+        &self.target
+    }
+
     /// Reads an id strictly (`get.malformed-id-is-permanent`, `delete.malformed-id-is-permanent`).
     pub(crate) fn parse(id: &ProviderId) -> Result<Self, Error> {
         let read = || {

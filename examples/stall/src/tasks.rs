@@ -13,7 +13,7 @@ impl Stall {
     /// newer than the last.
     pub(crate) async fn late_failure(&self, request: &CreateRequest, id: &MachineId) -> Result<(), Error> {
         let name = request.name.as_str();
-        let mut tasks = self.backend.task_list(&id.target, name).await?;
+        let mut tasks = self.backend.task_list(id.target(), name).await?;
         tasks.retain(|task| mark::ownership(name, &task.labels, &self.identity).ours().is_some());
         let Some(task) = tasks.pop() else { return Ok(()) };
         let (Some(failure), failed) = (task.error, FailureId::new(task.id)) else { return Ok(()) };

@@ -90,7 +90,7 @@ pub(crate) struct Page<T = Value> {
     pub(crate) next: Option<String>,
 }
 
-/// Reads one item of a page; an unreadable one gives its name, as far as that can be read.
+/// Reads one item of a listing; an unreadable one gives its name, as far as that can be read.
 pub(crate) fn read<T: DeserializeOwned>(item: Value) -> Result<T, String> {
     let name = item["name"].as_str().unwrap_or("unnamed").to_owned();
     serde_json::from_value(item).map_err(|_| name)

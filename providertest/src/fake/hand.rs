@@ -71,8 +71,8 @@ const NO_TIME: &str = "the day before yesterday";
 
 /// The hand of others on a store. What a store's [`Ways`](super::store::Ways) leave out is [`Unable`].
 ///
-/// Some powers it has over any store, and a backend takes away what it has not, by overriding the method with
-/// [`Unable`]: pages ([`Hand::set_page_size`]), several addresses of one instance ([`Hand::set_addresses`]).
+/// One power it has over any store, pages ([`Hand::set_page_size`]); a backend without pages takes it away by overriding
+/// the method with [`Unable`].
 ///
 /// A state that somebody set counts as up, so that the instance's addresses show.
 #[derive(Clone, Debug)]
@@ -80,6 +80,7 @@ pub struct StoreHand<I, P = ()> {
     store: Shared<I, P>,
     wire: Wire,
     seed: u64,
+    targets: Option<Vec<String>>,
     token_file: Option<PathBuf>,
 }
 
@@ -90,7 +91,14 @@ where
 {
     /// A hand on the store of that case.
     pub fn new(store: Shared<I, P>, case: &Case) -> Self {
-        Self { store, wire: case.wire.clone(), seed: case.seed, token_file: None }
+        Self { store, wire: case.wire.clone(), seed: case.seed, targets: None, token_file: None }
+    }
+
+    /// With the targets that requests name, as `Backend::targets` does, where they are not the places of the store: one API
+    /// for which a place is only a field of the creating call.
+    #[must_use]
+    pub fn with_targets(self, targets: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { targets: Some(targets.into_iter().map(Into::into).collect()), ..self }
     }
 
     /// With the file that the provider reads its token from; it is written now, and again at each rotation. Where the
@@ -365,7 +373,8 @@ where
         };
         {
             let mut store = self.store.open();
-            store.places.iter().for_each(|place| self.wire.set_condition(place, condition));
+            let targets = self.targets.as_ref().unwrap_or(&store.places);
+            targets.iter().for_each(|target| self.wire.set_condition(target, condition));
             store.spoiled = reason == Some(reasons::UNAUTHORIZED);
             let first = store.ways.rights.first().copied();
             store.revoked = first.filter(|_| reason == Some(reasons::FORBIDDEN));

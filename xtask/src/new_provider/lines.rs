@@ -126,6 +126,7 @@ pub(super) fn added(before: &str, after: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flags::Tasks;
 
     #[test]
     fn lines_are_added_where_a_shortest_diff_says_so() {
@@ -146,7 +147,10 @@ mod tests {
     fn a_readme_says_how_its_crate_was_made() {
         let readme = "# x\n\n`cargo xtask new-provider --diff F` counts for\n`cargo xtask new-provider tiny --target host --tasks`\n";
         let (name, flags) = made_by(readme).unwrap();
-        assert_eq!((name.as_str(), flags.target.as_deref(), flags.tasks), ("tiny", Some("host"), true));
+        assert_eq!(
+            (name.as_str(), flags.target.as_deref(), flags.tasks),
+            ("tiny", Some("host"), Some(Tasks::Late))
+        );
         for none in ["# x\n", "`cargo xtask new-provider`\n", "`cargo xtask new-provider x --no-such-flag`\n"]
         {
             assert!(made_by(none).is_none(), "{none}");

@@ -1,11 +1,11 @@
-//! The proof that the template holds, in workspaces of their own over the packages as they would be published: in every
-//! shape its crate compiles without a warning and runs the whole suite, whose red rules name the file to write, and with
-//! what an author would write it is conformant. In the plainest that is put in operation by operation, and each time the
+//! The proof that the template holds, in workspaces of their own over the packages as they would be published: in shapes
+//! in which every two ways of a backend meet its crate compiles without a warning and runs the whole suite, whose red
+//! rules name the file to write, and with what an author would write it is conformant. In the plainest that is put in operation by operation, and each time the
 //! red rules are fewer and name the next file. The examples show how far it is from there to other backends.
 
 use super::{Files, Kit, Shape, lines, make_at, packages, write_all};
 use crate::conformance::{self, SUITE};
-use crate::flags;
+use crate::flags::{self, Pages, Tasks};
 use crate::outcome::{Outcome, Stop};
 use crate::run;
 use crate::workspace::Workspace;
@@ -69,19 +69,29 @@ pub(crate) fn step(workspace: &Workspace) -> Outcome {
     Ok(())
 }
 
-/// Every combination of what changes more than words, the plainest first. Each that is not has other words too.
-fn shapes() -> impl Iterator<Item = flags::Shape> {
-    (0..8).map(|bits| {
-        let (endpoint_per_target, parts, tasks) = (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0);
-        let word = |word: &str, wanted: bool| wanted.then(|| word.to_owned());
-        flags::Shape {
-            target: word("host", bits > 0),
-            instance: word("box", bits > 0),
-            parts: word("disk", parts),
-            endpoint_per_target,
-            tasks,
-        }
-    })
+/// The plainest shape, and others with other words in which every two things meet that a backend may have both.
+fn shapes() -> Vec<flags::Shape> {
+    let word = |word: &str| Some(word.to_owned());
+    let (late, wait) = (Some(Tasks::Late), Some(Tasks::Wait));
+    let (number, none) = (Some(Pages::Number), Some(Pages::None));
+    let zones = || flags::Shape { target: word("host"), instance: word("box"), ..flags::Shape::default() };
+    let hosts = || flags::Shape { endpoint_per_target: true, ..zones() };
+    let places =
+        || flags::Shape { placement: word("site"), instance: word("box"), ..flags::Shape::default() };
+    let parts = |shape| flags::Shape { parts: word("disk"), ..shape };
+    let reset = |shape| flags::Shape { reset_header: word("X-RateLimit-Reset"), ..shape };
+    vec![
+        flags::Shape::default(),
+        reset(flags::Shape { tasks: wait, pages: number, ..places() }),
+        flags::Shape { tasks: late, ..places() },
+        flags::Shape { pages: none, ..places() },
+        parts(flags::Shape { tasks: wait, ..hosts() }),
+        flags::Shape { tasks: late, pages: number, ..hosts() },
+        reset(flags::Shape { pages: none, ..hosts() }),
+        parts(flags::Shape { pages: number, ..zones() }),
+        reset(parts(flags::Shape { tasks: late, pages: none, ..zones() })),
+        flags::Shape { tasks: wait, pages: none, ..zones() },
+    ]
 }
 
 /// Checks that each red rule of a fresh crate says what to write.

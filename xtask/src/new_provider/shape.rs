@@ -2,22 +2,26 @@
 //!
 //! The template is text with lines that choose, and with words that are put. `//@if parts tasks` keeps what follows
 //! where one of the two is asked for, `//@if not parts` where none of those listed is, until `//@else` or `//@end`. A
-//! step `// #.` of a list gets its number. The words `newcloud`, `newzone`, `newmachine` and `newdisk` stand for the
-//! backend's own, `newcommand` for the command that makes the crate so.
+//! step `// #.` of a list gets its number. The words `newcloud`, `newzone`, `newmachine`, `newdisk` and `newreset` stand
+//! for the backend's own, `newcommand` for the command that makes the crate so.
 
 use super::TEMPLATE;
 use super::spelling::{Noun, Spelling};
-use crate::flags;
+use crate::flags::{self, Pages, Tasks};
 use crate::outcome::{Outcome, Stop};
 
 /// What a crate is to be like.
 pub(super) struct Shape {
     pub(super) name: Spelling,
+    /// A target, or a place that is none.
     target: Noun,
     instance: Noun,
     parts: Option<Noun>,
+    reset: Option<String>,
     endpoints: bool,
-    tasks: bool,
+    places: bool,
+    tasks: Option<Tasks>,
+    pages: Pages,
     /// The command that makes it.
     pub(super) command: String,
 }
@@ -25,10 +29,14 @@ pub(super) struct Shape {
 impl Shape {
     /// The shape that the flags ask for.
     pub(super) fn of(name: &str, flags: &flags::Shape) -> Outcome<Self> {
-        let target = Noun::of("target", flags.target.as_deref().unwrap_or("zone"))?;
+        let (flag, word) = match &flags.placement {
+            Some(word) => ("placement", word.as_str()),
+            None => ("target", flags.target.as_deref().unwrap_or("zone")),
+        };
+        let target = Noun::of(flag, word)?;
         let instance = Noun::of("instance", flags.instance.as_deref().unwrap_or("machine"))?;
         let parts = flags.parts.as_deref().map(|word| Noun::of("parts", word)).transpose()?;
-        let words = [("target", Some(&target)), ("instance", Some(&instance)), ("parts", parts.as_ref())];
+        let words = [(flag, Some(&target)), ("instance", Some(&instance)), ("parts", parts.as_ref())];
         let words: Vec<_> = words.iter().filter_map(|(flag, noun)| Some((flag, (*noun)?))).collect();
         for (at, (flag, noun)) in words.iter().enumerate() {
             if let Some((other, _)) = words[..at].iter().find(|(_, earlier)| noun.clashes(earlier)) {
@@ -38,15 +46,17 @@ impl Shape {
         }
         let name = Spelling::of(name, TEMPLATE)?;
         let command = command(&name, flags);
-        let flags::Shape { endpoint_per_target: endpoints, tasks, .. } = *flags;
-        Ok(Self { name, target, instance, parts, endpoints, tasks, command })
+        let reset = flags.reset_header.as_deref().map(header).transpose()?;
+        let flags::Shape { endpoint_per_target: endpoints, tasks, pages, .. } = *flags;
+        let (places, pages) = (flags.placement.is_some(), pages.unwrap_or_default());
+        Ok(Self { name, target, instance, parts, reset, endpoints, places, tasks, pages, command })
     }
 
     /// The template in this shape, by path.
     pub(super) fn rendered(&self) -> Vec<(String, String)> {
         let files = TEMPLATE.iter().filter(|(path, _)| match *path {
             "src/leftovers.rs" | "src/parts.rs" => self.parts.is_some(),
-            "src/tasks.rs" => self.tasks,
+            "src/tasks.rs" => self.tasks.is_some(),
             _ => true,
         });
         files.map(|(path, text)| ((*path).to_owned(), self.render(text))).collect()
@@ -78,10 +88,18 @@ impl Shape {
 
     fn has(&self, what: &str) -> bool {
         match what {
+            "zones" => !self.endpoints && !self.places,
             "endpoints" => self.endpoints,
+            "places" => self.places,
             "instance" => self.instance.one != "machine",
             "parts" => self.parts.is_some(),
-            "tasks" => self.tasks,
+            "reset" => self.reset.is_some(),
+            "tasks" => self.tasks.is_some(),
+            "late" => self.tasks == Some(Tasks::Late),
+            "wait" => self.tasks == Some(Tasks::Wait),
+            "tokens" => self.pages == Pages::Token,
+            "numbers" => self.pages == Pages::Number,
+            "whole" => self.pages == Pages::None,
             _ => panic!("the template asks for {what:?}, which no flag gives"),
         }
     }
@@ -89,7 +107,7 @@ impl Shape {
     /// The text with this shape's words in the place of the template's own. What is put is not read again: a word may
     /// have one of the template's in it.
     fn put(&self, text: &str) -> String {
-        let Self { name, target, instance, parts, command, .. } = self;
+        let Self { name, target, instance, parts, reset, command, .. } = self;
         let module = format!("provider_{}", name.snake);
         let mut words = vec![
             ("newcommand", command.as_str()),
@@ -102,6 +120,7 @@ impl Shape {
             ("newmachine", &instance.one),
         ];
         words.extend(parts.iter().flat_map(|parts| [("newdisks", &*parts.many), ("newdisk", &*parts.one)]));
+        words.extend(reset.iter().map(|reset| ("newreset", reset.as_str())));
         let (mut put, mut rest) = (String::new(), text);
         // Of two that stand in one place it is the longer one, which comes first.
         let next = |rest: &str| {
@@ -125,14 +144,34 @@ impl Shape {
 /// The command that makes such a crate.
 fn command(name: &Spelling, flags: &flags::Shape) -> String {
     let mut command = format!("cargo xtask new-provider {}", name.kebab);
-    let words = [("target", &flags.target), ("instance", &flags.instance), ("parts", &flags.parts)];
-    for (flag, word) in words {
-        command.extend(word.iter().map(|word| format!(" --{flag} {word}")));
-    }
-    for (flag, given) in [("endpoint-per-target", flags.endpoint_per_target), ("tasks", flags.tasks)] {
-        command.extend(given.then(|| format!(" --{flag}")));
-    }
+    let mut add = |flag: &str, word: Option<&str>| {
+        command.extend(word.map(|word| format!(" --{flag} {word}").trim_end().to_owned()));
+    };
+    add("target", flags.target.as_deref());
+    add("placement", flags.placement.as_deref());
+    add("instance", flags.instance.as_deref());
+    add("parts", flags.parts.as_deref());
+    add("endpoint-per-target", flags.endpoint_per_target.then_some(""));
+    let tasks = |tasks| if tasks == Tasks::Wait { "wait" } else { "" };
+    add("tasks", flags.tasks.map(tasks));
+    let pages = |pages| match pages {
+        Pages::Token => "token",
+        Pages::Number => "number",
+        Pages::None => "none",
+    };
+    add("pages", flags.pages.map(pages));
+    add("reset-header", flags.reset_header.as_deref());
     command
+}
+
+/// The name of a header as code compares it.
+fn header(name: &str) -> Outcome<String> {
+    let is_one = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    if is_one {
+        return Ok(name.to_ascii_lowercase());
+    }
+    Err(Stop::cannot(format!("--reset-header {name:?}: use letters, digits and dashes, a letter first")))
 }
 
 /// The text with a number for each step of a list.
@@ -185,12 +224,32 @@ mod tests {
             instance: word("box"),
             parts: word("newzone"),
             endpoint_per_target: true,
-            tasks: true,
+            tasks: Some(Tasks::Late),
+            ..flags::Shape::default()
         };
         let other = shape("a", flags);
         assert_eq!(other.render(text), format!("an area of areas, NewMachine, boxes\n  a newzone\n{steps}"));
         let command = "cargo xtask new-provider a --target area --instance box --parts newzone --endpoint-per-target --tasks";
         assert_eq!(other.command, command);
+    }
+
+    #[test]
+    fn a_command_says_what_a_shape_is() {
+        let flags = flags::Shape {
+            placement: Some("site".to_owned()),
+            tasks: Some(Tasks::Wait),
+            pages: Some(Pages::Number),
+            reset_header: Some("X-Reset".to_owned()),
+            ..flags::Shape::default()
+        };
+        let other = shape("a", flags);
+        let command =
+            "cargo xtask new-provider a --placement site --tasks wait --pages number --reset-header X-Reset";
+        assert_eq!(other.command, command);
+        assert_eq!(other.render("newzone newreset newdisk"), "site x-reset newdisk\n");
+        let flags = flags::Shape { reset_header: Some("x reset".to_owned()), ..flags::Shape::default() };
+        let stop = Shape::of("a", &flags).err().map(|stop| stop.says).unwrap_or_default();
+        assert!(stop.starts_with("--reset-header \"x reset\": "), "{stop}");
     }
 
     #[test]

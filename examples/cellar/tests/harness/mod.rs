@@ -134,7 +134,7 @@ impl Backend for Served {
     }
 
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)> {
-        let (good, nowhere) = (placement(TARGETS[0]), Some("nowhere".to_owned()));
+        let (good, nowhere) = (self.placements().remove(0), Some("nowhere".to_owned()));
         vec![
             (Placement { zone: nowhere.clone(), ..good.clone() }, "placement.zone"),
             (Placement { machine_type: nowhere.clone(), ..good.clone() }, "placement.machineType"),
@@ -164,10 +164,10 @@ impl Hand for Served {
     }
 }
 
-fn placement(target: &str) -> Placement {
+fn placement(host: &str) -> Placement {
     Placement {
         region: None,
-        zone: Some(target.to_owned()),
+        zone: Some(host.to_owned()),
         machine_type: Some(MACHINE_TYPES[0].to_owned()),
         image: Some("squid".to_owned()),
     }

@@ -31,7 +31,7 @@ impl Newcloud {
         if let Some(machine) = self.find(&placed.id).await? {
             return self.adopt(placed, &machine).await;
         }
-        //@if tasks
+        //@if late
         self.late_failure(request, &placed.id).await?;
         //@end
         let Err(refused) = self.make(request, placed).await else { return Ok(placed.id.to_id()) };
@@ -57,15 +57,21 @@ impl Newcloud {
     //@end
     async fn make(&self, request: &CreateRequest, placed: &Placed) -> Result<(), Refused> {
         let backend = self.backend.hiding(request.scrubber());
-        let target = &placed.id.target;
+        let target = placed.id.target();
         //@if parts
         let parts = PARTS.map(|part| parts::name(&request.name, &self.identity.installation, part));
         let [system, seed] = &parts;
         backend.part_create(target, system, &NewPart::copy(&placed.image)).await?;
         backend.part_create(target, seed, &NewPart::holding(&request.cloud_init)).await?;
-        backend.machine_create(target, &NewMachine::of(request, placed, &parts, &self.identity)).await
+        let new = NewMachine::of(request, placed, &parts, &self.identity);
         //@else
-        backend.machine_create(target, &NewMachine::of(request, placed, &self.identity)).await
+        let new = NewMachine::of(request, placed, &self.identity);
+        //@end
+        //@if wait
+        let accepted = backend.machine_create(target, &new).await?;
+        self.made(&placed.id, accepted).await
+        //@else
+        backend.machine_create(target, &new).await
         //@end
     }
 
@@ -90,7 +96,7 @@ impl Newcloud {
             return Err(Error::permanent(text).coded("BeyondRecovery").leaving(LeftBehind::DeletableById));
         }
         if state::is_started(machine) {
-            self.backend.machine_start(&placed.id.target, machine).await?;
+            self.backend.machine_start(placed.id.target(), machine).await?;
         }
         Ok(id)
     }

@@ -73,7 +73,7 @@ impl Newcloud {
         if machine.is_deleting() {
             return Ok(Some(Deleted::Accepted));
         }
-        match self.backend.machine_delete(&id.target, machine).await {
+        match self.backend.machine_delete(id.target(), machine).await {
             Ok(()) => Ok(Some(Deleted::Accepted)),
             Err(refused) if refused.meaning == Meaning::Absent => Ok(Some(Deleted::Gone)),
             Err(refused) if refused.meaning == Meaning::Busy => Ok(None),
@@ -85,7 +85,7 @@ impl Newcloud {
         if machine.is_deleting() {
             return Ok(Deleted::Accepted);
         }
-        let deleted = self.backend.machine_delete(&id.target, machine).await;
+        let deleted = self.backend.machine_delete(id.target(), machine).await;
         Ok(tolerate(deleted, &[Meaning::Absent])?.map_or(Deleted::Gone, |()| Deleted::Accepted))
     }
     //@end

@@ -1,12 +1,24 @@
+//@if places
+//! `list_by_tag`: every instance of this installation, in every state, wherever it is. It changes nothing
+//! (`list.read-only`).
+//@else
 //! `list_by_tag`: every instance of this installation, in every state, from every target. It changes nothing
 //! (`list.read-only`).
+//@end
 
+//@if places
+use provider_api::{CallKind, Error, Listed, Listing, Name, Reason, Unreachable};
+//@else
 use futures::future::join_all;
 use provider_api::{CallKind, Error, FailureClass, Listed, Listing, Name, Reason, Unreachable};
+//@end
 use serde_json::Value;
 
 use crate::{
     backend::MACHINE_LIST,
+    //@if places
+    config::TARGET,
+    //@end
     id::MachineId,
     mark,
     provider::Newcloud,
@@ -16,12 +28,20 @@ use crate::{
 impl Newcloud {
     /// The whole scope (`list.whole-scope`), and what of it could not be read.
     pub(crate) async fn list_all(&self) -> Result<Listing, Error> {
+        //@if places
+        let ours = |item| {
+        //@else
         let ours = |target: &str, item| {
+        //@end
             let machine = read::<Machine>(item)?;
             let mark = mark::ownership(&machine.name, &machine.labels, &self.identity).ours();
             Ok(mark.map(|mark| {
                 let name = Name::from_uid(&mark.uid);
+                //@if places
+                let id = MachineId::new(&name).to_id();
+                //@else
                 let id = MachineId::new(target, &name).to_id();
+                //@end
                 Listed { id, name, uid: mark.uid, created_at: machine.created_at() }
             }))
         };
@@ -29,6 +49,27 @@ impl Newcloud {
         Ok(Listing { items, unreachable })
     }
 
+    //@if places
+    /// What `ours` makes of each item that the API lists. It answers with a name where it cannot read one
+    /// (`list.one-unreadable-is-reported`), and with `None` where one is not ours.
+    pub(crate) async fn every<T>(
+        &self,
+        kind: CallKind,
+        ours: impl Fn(Value) -> Result<Option<T>, String>,
+    ) -> Result<(Vec<T>, Vec<Unreachable>), Error> {
+        let (mut found, mut unreachable) = (Vec::new(), Vec::new());
+        for item in self.backend.every(kind, TARGET).await? {
+            match ours(item) {
+                Ok(item) => found.extend(item),
+                Err(name) => unreachable.push(Unreachable {
+                    target: format!("{TARGET}/{name}"),
+                    reason: Reason::new("Unreadable", "its entry in the listing cannot be read"),
+                }),
+            }
+        }
+        Ok((found, unreachable))
+    }
+    //@else
     /// What `ours` makes of each item that a target lists, of all targets. It answers with a name where it cannot read one
     /// (`list.one-unreadable-is-reported`), and with `None` where one is not ours.
     pub(crate) async fn every<T>(
@@ -65,4 +106,5 @@ impl Newcloud {
         }
         Ok((found, unreachable))
     }
+    //@end
 }

@@ -2,16 +2,11 @@
 //!
 //! TO ADAPT: [`read`] to what tells a refusal from a result, [`Failure`] to the shape of your backend's errors.
 
-use std::time::Duration;
-
 use provider_api::Scrubber;
-use reqwest::{
-    StatusCode,
-    header::{HeaderMap, RETRY_AFTER},
-};
+use reqwest::{StatusCode, header::HeaderMap};
 use serde::{Deserialize, de::DeserializeOwned};
 
-use crate::error::ApiError;
+use crate::{error::ApiError, hint::Hint};
 
 /// A refusal as it came over the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +15,7 @@ pub(crate) struct Refusal {
     /// Empty where the answer was not the API's own.
     pub(crate) code: String,
     pub(crate) message: String,
-    pub(crate) retry_after: Option<Duration>,
+    pub(crate) hint: Option<Hint>,
 }
 
 //@if tasks
@@ -55,15 +50,18 @@ pub(crate) fn read<T: DeserializeOwned>(
         Ok(Refused { error }) => error.refusal(status.as_u16()),
         Err(_) => Refusal { status: status.as_u16(), message: text.chars().take(200).collect(), ..Refusal::default() },
     };
-    let hint = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-    refusal.retry_after = hint.map(Duration::from_secs);
+    //@if reset
+    refusal.hint = Hint::of(status, headers);
+    //@else
+    refusal.hint = Hint::of(headers);
+    //@end
     Err(ApiError::Refused(refusal))
 }
 
 impl Failure {
     /// The refusal that it is.
     pub(crate) fn refusal(self, status: u16) -> Refusal {
-        Refusal { status, code: self.code, message: self.message, retry_after: None }
+        Refusal { status, code: self.code, message: self.message, hint: None }
     }
 }
 

@@ -9,14 +9,22 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use std::{sync::Arc, time::Duration};
 //@end
 
+//@if numbers
+use provider_api::{CallKind, Error, Gate, Scrubber, Seam};
+//@else
 use provider_api::{CallKind, Gate, Scrubber, Seam};
+//@end
 use reqwest::Method;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 
 use crate::{
     client::{Client, Request},
+    //@if whole
+    error::Refused,
+    //@else
     error::{Meaning, Refused},
+    //@end
     //@if parts tasks
     view::{
         About, Machine, NewMachine, Page,
@@ -25,6 +33,9 @@ use crate::{
         //@end
         //@if tasks
         Task,
+        //@end
+        //@if wait
+        Accepted,
         //@end
     },
     //@else
@@ -45,19 +56,31 @@ pub(crate) const MACHINE_GET: CallKind = CallKind::read("newmachine_get");
 pub(crate) const MACHINE_START: CallKind = CallKind::write("newmachine_start");
 /// Deletes a machine.
 pub(crate) const MACHINE_DELETE: CallKind = CallKind::write("newmachine_delete");
+//@if whole
+/// Reads the machines.
+//@else
 /// Reads one page of the machines.
+//@end
 pub(crate) const MACHINE_LIST: CallKind = CallKind::read("newmachine_list");
 //@if parts
 /// Makes a part. It may carry user data, so of its errors only code and reason survive.
 pub(crate) const PART_CREATE: CallKind = CallKind::upload("newdisk_create");
 /// Deletes a part.
 pub(crate) const PART_DELETE: CallKind = CallKind::write("newdisk_delete");
+//@if whole
+/// Reads the parts.
+//@else
 /// Reads one page of the parts.
+//@end
 pub(crate) const PART_LIST: CallKind = CallKind::read("newdisk_list");
 //@end
-//@if tasks
+//@if late
 /// Reads the tasks that make machines of a name.
 pub(crate) const TASK_LIST: CallKind = CallKind::read("task_list");
+//@end
+//@if wait
+/// Reads a task.
+pub(crate) const TASK_GET: CallKind = CallKind::read("task_get");
 //@end
 /// Asks a target about itself.
 pub(crate) const ABOUT: CallKind = CallKind::read("about");
@@ -74,15 +97,25 @@ pub(crate) const CALLS: &[CallKind] = &[
     PART_DELETE,
     PART_LIST,
     //@end
-    //@if tasks
+    //@if late
     TASK_LIST,
+    //@end
+    //@if wait
+    TASK_GET,
     //@end
     ABOUT,
 ];
 
+//@if tokens
 /// How often a listing is begun anew when its page token goes bad.
 const RESTARTS: usize = 3;
 
+//@end
+//@if numbers
+/// How often a listing is begun anew when its pages have shifted.
+const RESTARTS: usize = 3;
+
+//@end
 type Answer<T> = Result<T, Refused>;
 
 /// The way to the API. Cheap to clone.
@@ -136,9 +169,15 @@ impl Backend {
     //@else
     /// Makes a machine, marks and all.
     //@end
+    //@if wait
+    pub(crate) async fn machine_create(&self, target: &str, new: &NewMachine<'_>) -> Answer<Accepted> {
+        self.call(MACHINE_CREATE, target, Request::new(Method::POST, &["newmachines"]).json(new)).await
+    }
+    //@else
     pub(crate) async fn machine_create(&self, target: &str, new: &NewMachine<'_>) -> Answer<()> {
         self.change(MACHINE_CREATE, target, Request::new(Method::POST, &["newmachines"]).json(new)).await
     }
+    //@end
 
     /// Reads a machine.
     pub(crate) async fn machine_get(&self, target: &str, name: &str) -> Answer<Machine> {
@@ -170,7 +209,14 @@ impl Backend {
         self.change(PART_DELETE, target, request).await
     }
     //@end
-    //@if tasks
+    //@if wait
+
+    /// Reads the task of that number.
+    pub(crate) async fn task_get(&self, target: &str, number: u64) -> Answer<Task> {
+        self.call(TASK_GET, target, Request::new(Method::GET, &["tasks", &number.to_string()])).await
+    }
+    //@end
+    //@if late
 
     /// Reads the tasks that make machines of that name, oldest first.
     pub(crate) async fn task_list(&self, target: &str, name: &str) -> Answer<Vec<Task>> {
@@ -178,6 +224,7 @@ impl Backend {
     }
     //@end
 
+    //@if tokens
     /// Everything that a target lists, page after page (`list.all-pages`), each item still unread, so that a broken one
     /// spoils no other.
     pub(crate) async fn every(&self, kind: CallKind, target: &str) -> Answer<Vec<Value>> {
@@ -209,6 +256,55 @@ impl Backend {
         self.call(kind, target, Request::new(Method::GET, &["newmachines"]).query("page", token)).await
         //@end
     }
+    //@end
+    //@if numbers
+    /// Everything that a target lists, page after page (`list.all-pages`), each item still unread, so that a broken one
+    /// spoils no other.
+    pub(crate) async fn every(&self, kind: CallKind, target: &str) -> Answer<Vec<Value>> {
+        let (mut items, mut number, mut total, mut restarts) = (Vec::new(), 1, None, 0);
+        loop {
+            let page = self.page(kind, target, number).await?;
+            items.extend(page.items);
+            let as_before = total.replace(page.total).is_none_or(|total| total == page.total);
+            match page.next {
+                Some(next) if as_before => number = next,
+                None if as_before && items.len() == page.total => return Ok(items),
+                // What comes or goes between two pages shifts the others, so that one of them is never seen.
+                _ if restarts < RESTARTS => {
+                    (items, number, total, restarts) = (Vec::new(), 1, None, restarts + 1);
+                }
+                _ => {
+                    let text = format!("{} changes faster than its pages can be read", kind.name);
+                    let error = Error::transient(text).coded("Shifting");
+                    return Err(Refused { meaning: Meaning::Other, error });
+                }
+            }
+        }
+    }
+
+    /// The page of that number, from 1 on.
+    async fn page(&self, kind: CallKind, target: &str, number: u64) -> Answer<Page> {
+        let number = number.to_string();
+        //@if parts
+        let path = if kind == PART_LIST { "newdisks" } else { "newmachines" };
+        self.call(kind, target, Request::new(Method::GET, &[path]).query("page", Some(&number))).await
+        //@else
+        self.call(kind, target, Request::new(Method::GET, &["newmachines"]).query("page", Some(&number))).await
+        //@end
+    }
+    //@end
+    //@if whole
+    /// Everything that a target lists, each item still unread, so that a broken one spoils no other.
+    pub(crate) async fn every(&self, kind: CallKind, target: &str) -> Answer<Vec<Value>> {
+        //@if parts
+        let path = if kind == PART_LIST { "newdisks" } else { "newmachines" };
+        let page: Page = self.call(kind, target, Request::new(Method::GET, &[path])).await?;
+        //@else
+        let page: Page = self.call(kind, target, Request::new(Method::GET, &["newmachines"])).await?;
+        //@end
+        Ok(page.items)
+    }
+    //@end
 
     /// Asks a target about itself. A check must not wait behind the operations that it is to judge, so it takes no room,
     /// and its budget is its caller's (`check.does-not-disturb`, `check.prompt-at-deadline`).
@@ -234,11 +330,14 @@ impl Backend {
         target: &str,
         request: Request,
     ) -> Answer<T> {
-        //@if endpoints
+        //@if zones
+        let request = request.under(&["v1", "newzones", target]);
+        //@else
         let request = request.under(&["v1"]);
+        //@end
+        //@if endpoints
         let ready = self.client(target).ready().map_err(Refused::before_the_call)?;
         //@else
-        let request = request.under(&["v1", "newzones", target]);
         let ready = self.client.ready().map_err(Refused::before_the_call)?;
         //@end
         let mut scrubber = self.scrubber.clone();
@@ -248,6 +347,7 @@ impl Backend {
             Some(budget) => seam.call_within(budget, kind, target, ready.send(request)).await,
             None => seam.call(kind, target, ready.send(request)).await,
         };
-        answer.map_err(|error| Refused::of(kind, target, &error, &scrubber))
+        let now = self.seam.clock().now();
+        answer.map_err(|error| Refused::of(kind, target, &error, &scrubber, now))
     }
 }

@@ -14,9 +14,18 @@ use provider_api::{
 };
 
 use crate::backend::{
-    CALLS, MACHINE_CREATE, MACHINE_DELETE, MACHINE_GET, MACHINE_LIST, MACHINE_START,
+    CALLS, MACHINE_CREATE, MACHINE_DELETE, MACHINE_GET, MACHINE_START,
+    //@if wait
+    TASK_GET,
+    //@end
+    //@if not whole
+    MACHINE_LIST,
+    //@end
     //@if parts
-    PART_CREATE, PART_DELETE, PART_LIST,
+    PART_CREATE, PART_DELETE,
+    //@if not whole
+    PART_LIST,
+    //@end
     //@end
 };
 
@@ -37,11 +46,19 @@ const PARTS: &[&str] = &[PART_CREATE.name, PART_DELETE.name];
 const ONE: &[&str] = &[MACHINE_GET.name, MACHINE_START.name, MACHINE_DELETE.name, PART_DELETE.name];
 const CREATES: &[&str] = &[MACHINE_CREATE.name, PART_CREATE.name];
 const DELETES: &[&str] = &[MACHINE_DELETE.name, PART_DELETE.name];
+//@if not whole
 const LISTS: &[&str] = &[MACHINE_LIST.name, PART_LIST.name];
+//@end
 //@else
 const ONE: &[&str] = &[MACHINE_GET.name, MACHINE_START.name, MACHINE_DELETE.name];
 const DELETES: &[&str] = &[MACHINE_DELETE.name];
+//@if not whole
 const LISTS: &[&str] = &[MACHINE_LIST.name];
+//@end
+//@end
+
+//@if wait
+const TASKS: &[&str] = &[TASK_GET.name];
 //@end
 
 /// An error of the API itself.
@@ -57,6 +74,10 @@ const fn api(
 
 const TABLE: &[NativeError] = &[
     api("not-found", ONE, NotFound, (404, "notFound"), "{name} was not found"),
+    //@if wait
+    // Nor does it that a task is forgotten: the next create looks for the machine.
+    api("task-not-found", TASKS, Transient, (404, "taskNotFound"), "task {name} was not found"),
+    //@end
     // A 404 that does not come from the API proves nothing (get.not-found-only-with-proof).
     NativeError::new("gateway-404", ALL, Transient, SEEN).status(404).text("404 page not found"),
     api("already-exists", CREATE, Transient, (409, "alreadyExists"), "{name} exists")
@@ -70,7 +91,12 @@ const TABLE: &[NativeError] = &[
     api("locked", CHANGES, Transient, (423, "locked"), "{name} is being worked on"),
     //@end
     api("changed", DELETES, Transient, (412, "changed"), "{name} is another one"),
+    //@if tokens
     api("bad-page", LISTS, Transient, (410, "badPage"), "the page token has expired"),
+    //@end
+    //@if numbers
+    api("bad-page", LISTS, Permanent, (400, "badPage"), "there is no such page"),
+    //@end
     //@if parts
     api("invalid", CREATES, Permanent, (400, "invalid"), "a field makes no sense"),
     //@else
@@ -86,7 +112,11 @@ const TABLE: &[NativeError] = &[
     //@end
     api("rate-limit", ALL, QuotaExceeded, (429, "rateLimit"), "too many requests")
         .fields(&[("retry-after", "30")]),
+    //@if places
+    api("unavailable", ALL, Transient, (503, "unavailable"), "the API is being serviced"),
+    //@else
     api("unavailable", ALL, Transient, (503, "unavailable"), "the newzone is being serviced"),
+    //@end
 ];
 
 /// The catalogue.

@@ -1,13 +1,21 @@
+//@if places
+//! The check: asks the API about itself, and answers by the deadline whatever it does.
+//@else
 //! The check: asks every target about itself, all at once, and answers by the deadline whatever they do.
+//@end
 //!
 //! TO ADAPT: [`RIGHTS`]. What a target says about itself is `view.rs`.
 
 use async_trait::async_trait;
+//@if not places
 use futures::future::join_all;
+//@end
 use provider_api::{Checker, Deadline, Reason, TargetStatus, reasons};
 
 use crate::{
-    config::Target,
+    //@if places
+    config::TARGET,
+    //@end
     error::{Meaning, Refused},
     provider::Newcloud,
     view::About,
@@ -19,26 +27,30 @@ const RIGHTS: &[&str] = &["newmachines.read", "newmachines.write"];
 #[async_trait]
 impl Checker for Newcloud {
     async fn check(&self, by: Deadline) -> Vec<TargetStatus> {
-        join_all(self.config.targets.iter().map(|target| self.check_target(target, by))).await
+        //@if places
+        vec![self.check_target(TARGET, by).await]
+        //@else
+        join_all(self.config.targets.iter().map(|target| self.check_target(&target.name, by))).await
+        //@end
     }
 }
 
 impl Newcloud {
-    async fn check_target(&self, target: &Target, by: Deadline) -> TargetStatus {
+    async fn check_target(&self, target: &str, by: Deadline) -> TargetStatus {
         let clock = self.seam.clock();
         let began = clock.monotonic();
         let budget = by.remaining(clock).min(self.budgets.call);
         let answer = if budget.is_zero() {
             Err(Reason::new(reasons::TIMEOUT, "there was no time to ask"))
         } else {
-            self.backend.about(&target.name, budget).await.map_err(|refused| reason(&refused))
+            self.backend.about(target, budget).await.map_err(|refused| reason(&refused))
         };
         let verdict = match &answer {
             Ok(about) => judged(about),
             Err(reason) => reason.clone(),
         };
         let ready = verdict.code == reasons::REACHABLE;
-        let mut status = TargetStatus::new(&target.name, self.backend.address(&target.name), ready, verdict);
+        let mut status = TargetStatus::new(target, self.backend.address(target), ready, verdict);
         status.latency = clock.monotonic().saturating_sub(began);
         if let Ok(about) = answer {
             status.details.extend(about.details());

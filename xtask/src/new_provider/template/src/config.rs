@@ -3,14 +3,25 @@
 //! TO ADAPT: images and machine types. Where a machine type has data of its own, say a number of cpus, read it as
 //! `Vec<(String, u32)>`: a mapping in the order of the file.
 
+//@if places
+use std::{collections::BTreeMap, path::PathBuf};
+
+use provider_api::{CredentialFile, config::Fields};
+//@else
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
 };
 
 use provider_api::{CredentialFile, config::Fields, usable_segment};
+//@end
 use reqwest::Url;
 
+//@if places
+/// What calls, checks and metrics name the API by, which fails as a whole.
+pub const TARGET: &str = "api";
+
+//@end
 /// Where the API is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
@@ -20,6 +31,7 @@ pub enum Endpoint {
     Unix(PathBuf),
 }
 
+//@if not places
 /// A part of the backend that can fail on its own, and that instances can be made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -33,6 +45,7 @@ pub struct Target {
     pub decommissioned: bool,
 }
 
+//@end
 /// The block `newcloud:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -45,8 +58,14 @@ pub struct Config {
     pub ca: Option<CredentialFile>,
     /// `credentialsFile`: the token, read whenever it is used.
     pub credentials: CredentialFile,
+    //@if places
+    /// `newzones`: where instances may be made; a request that names none gets the first. Where one is left out nothing new
+    /// is made, and all else goes on (`delete.decommissioned-target`).
+    pub places: Vec<String>,
+    //@else
     /// `newzones`, in the order of the file; a request that names none gets the first.
     pub targets: Vec<Target>,
+    //@end
     /// `images`: the catalogue, from names to the backend's images.
     pub images: BTreeMap<String, String>,
     /// `machineTypes`; a request that names none gets the first.
@@ -61,6 +80,12 @@ impl Config {
         //@end
         let ca = fields.optional::<PathBuf>("caFile").map(CredentialFile::new);
         let credentials = fields.required::<PathBuf>("credentialsFile").map(CredentialFile::new);
+        //@if places
+        let places = fields.required::<Vec<_>>("newzones");
+        if places.as_ref().is_some_and(Vec::is_empty) {
+            fields.problem("newzones", "has no newzone; at least one is needed");
+        }
+        //@else
         let targets: Vec<_> =
             fields.each("newzones").into_iter().map(|mut target| Target::read(&mut target)).collect();
         if targets.is_empty() {
@@ -68,6 +93,7 @@ impl Config {
         }
         let targets: Option<Vec<_>> = targets.into_iter().collect();
         let targets = targets.filter(|targets| are_distinct(targets, fields));
+        //@end
         let images = fields.required::<BTreeMap<String, String>>("images");
         if images.as_ref().is_some_and(BTreeMap::is_empty) {
             fields.problem("images", "has no image; at least one is needed");
@@ -82,16 +108,22 @@ impl Config {
             //@end
             ca,
             credentials: credentials?,
+            //@if places
+            places: places?,
+            //@else
             targets: targets?,
+            //@end
             images: images?,
             machine_types: machine_types?,
         })
     }
+    //@if not places
 
     /// The target of that name.
     pub(crate) fn target(&self, name: &str) -> Option<&Target> {
         self.targets.iter().find(|target| target.name == name)
     }
+    //@end
 }
 
 impl Endpoint {
@@ -134,6 +166,7 @@ impl std::fmt::Display for Endpoint {
     }
 }
 
+//@if not places
 impl Target {
     fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let name = fields.required::<String>("name");
@@ -166,6 +199,7 @@ fn are_distinct(targets: &[Target], fields: &Fields<'_>) -> bool {
     twice.is_none()
 }
 
+//@end
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -196,10 +230,15 @@ mod tests {
 
     #[test]
     fn everything_that_is_wrong_is_said_at_once() {
+        //@if places
+        let yaml = "providers: [{name: a, type: newcloud, newcloud: {images: {}, machineTypes: [], colour: red, \
+                    newzones: [], endpoint: 'http://api.example'}}]";
+        //@end
         //@if endpoints
         let yaml = "providers: [{name: a, type: newcloud, newcloud: {images: {}, machineTypes: [], colour: red, \
                     newzones: [{name: a/b, endpoint: 'http://api.example'}]}}]";
-        //@else
+        //@end
+        //@if zones
         let yaml = "providers: [{name: a, type: newcloud, newcloud: {images: {}, machineTypes: [], colour: red, \
                     newzones: [{name: a/b}], endpoint: 'http://api.example'}}]";
         //@end
@@ -211,7 +250,11 @@ mod tests {
             "endpoint",
             //@end
             "credentialsFile",
+            //@if places
+            "newzones",
+            //@else
             "newzones[0].name",
+            //@end
             "images",
             "machineTypes",
             "colour",

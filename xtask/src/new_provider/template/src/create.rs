@@ -11,7 +11,7 @@ impl Newcloud {
     //
     // #. Look first, with `find`: a crash may have come after the last attempt (create.idempotent,
     //    create.crash-resumable). What stands there is for `adopt`.
-    //@if tasks
+    //@if late
     // #. Where none stands, `late_failure` says whether an earlier create failed after it was accepted
     //    (create.late-failure-reported-until-acknowledged).
     //@end
@@ -19,12 +19,18 @@ impl Newcloud {
     // #. Where none stands, make its parts: `parts::name` for each of `parts::PARTS`, `part_create` over what an earlier
     //    create has left unused. Go through `self.backend.hiding(request.scrubber())` (create.hides-secrets).
     // #. Then `machine_create` with `NewMachine::of`, of these parts, marks and all (create.marks-from-first-moment).
+    //@if wait
+    // #. It was accepted, and `made` waits until that is over, or says how it failed (create-return: blocking).
+    //@end
     // #. `Meaning::Exists` means that one came in between: look again, once.
     // #. After another refusal that is not Transient, `tidied` removes what was made and says what is left
     //    (create.nothing-left-on-permanent-failure).
     //@else
     // #. Then `machine_create` with `NewMachine::of`, through `self.backend.hiding(request.scrubber())`
     //    (create.hides-secrets). The one call makes the machine and its marks (create.marks-from-first-moment).
+    //@if wait
+    // #. It was accepted, and `made` waits until that is over, or says how it failed (create-return: blocking).
+    //@end
     // #. `Meaning::Exists` means that one came in between: look again, once.
     // #. Say of an error what it leaves behind, as far as you know it (errors.left-behind-is-true).
     //@end
@@ -58,7 +64,7 @@ impl Newcloud {
             return Err(Error::permanent(text).coded("BeyondRecovery").leaving(LeftBehind::DeletableById));
         }
         if state::is_started(machine) {
-            self.backend.machine_start(&placed.id.target, machine).await?;
+            self.backend.machine_start(placed.id.target(), machine).await?;
         }
         Ok(id)
     }

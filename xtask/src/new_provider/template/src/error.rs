@@ -5,7 +5,7 @@
 
 use std::{error::Error as StdError, fmt};
 
-use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, reasons};
+use provider_api::{BackendError, CallError, CallKind, Error, FailureClass, Scrubber, Timestamp, reasons};
 
 use crate::answer::Refusal;
 
@@ -20,8 +20,10 @@ pub(crate) enum Meaning {
     /// A task works on the machine.
     Busy,
     //@end
+    //@if tokens
     /// The page token is no longer good.
     BadPage,
+    //@end
     /// No answer in time.
     Overlong,
     /// The API could not be reached, or its connection broke.
@@ -52,7 +54,9 @@ pub(crate) fn classify(refusal: &Refusal) -> (Meaning, FailureClass) {
         //@if tasks
         (423, "locked") => (Meaning::Busy, Transient),
         //@end
+        //@if tokens
         (410, "badPage") => (Meaning::BadPage, Transient),
+        //@end
         (401, _) => (Meaning::Unauthorized, Permanent),
         (_, "quotaExceeded" | "outOfCapacity") | (429, _) => (Meaning::Other, QuotaExceeded),
         (403, _) => (Meaning::Forbidden, Permanent),
@@ -70,7 +74,13 @@ pub(crate) struct Refused {
 
 impl Refused {
     /// Turns the seam's error into what an operation can use; secrets end here (`errors.hides-secrets`).
-    pub(crate) fn of(kind: CallKind, target: &str, error: &CallError<ApiError>, scrubber: &Scrubber) -> Self {
+    pub(crate) fn of(
+        kind: CallKind,
+        target: &str,
+        error: &CallError<ApiError>,
+        scrubber: &Scrubber,
+        now: Timestamp,
+    ) -> Self {
         let cause = error.scrubbed(kind, scrubber);
         let text = format!("{} at newzone {target} failed: {cause}", kind.name);
         let (meaning, error) = match error {
@@ -87,7 +97,7 @@ impl Refused {
             CallError::Backend(ApiError::Refused(refusal)) => {
                 let (meaning, class) = classify(refusal);
                 let error = Error::new(class, text).coded(refusal.code());
-                (meaning, error.retry_after(refusal.retry_after))
+                (meaning, error.retry_after(refusal.hint.map(|hint| hint.wait(now))))
             }
         };
         Self { meaning, error: error.caused_by(cause) }

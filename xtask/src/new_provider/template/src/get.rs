@@ -14,7 +14,7 @@ impl Newcloud {
     /// The instance; `None` where it is proven gone.
     // TO WRITE, about 10 lines: what `look` finds as an `Instance`, with the uid of the mark, the creation time of the
     // machine (get.reads-back-uid-and-created-at), and what `state::state` makes of its status.
-    //@if tasks
+    //@if late
     // Where a machine does not show until its task is done, `task_list` tells: while the task runs it is Provisioning.
     //@end
     pub(crate) async fn get_machine(&self, id: &MachineId) -> Result<Option<Instance>, Error> {
@@ -38,7 +38,7 @@ impl Newcloud {
     /// What stands under the name, whosever it is; `None` where the API itself says that nothing does
     /// (`get.not-found-only-with-proof`).
     pub(crate) async fn find(&self, id: &MachineId) -> Result<Option<Machine>, Error> {
-        let found = self.backend.machine_get(&id.target, id.name.as_str()).await;
+        let found = self.backend.machine_get(id.target(), id.name.as_str()).await;
         Ok(tolerate(found, &[Meaning::Absent])?)
     }
 }

@@ -3,7 +3,11 @@
 //! What lives here: the provider, its config and its profile. The contract is `provider-api`.
 //!
 //! The code has the words of all providers. Here
+//@if places
+//! - the target is the whole API, and a place is a newzone,
+//@else
 //! - a target is a newzone,
+//@end
 //@if instance
 //! - a machine is a newmachine,
 //@end
@@ -24,6 +28,7 @@ mod create;
 mod delete;
 mod error;
 mod get;
+mod hint;
 mod id;
 //@if parts
 mod leftovers;
@@ -45,7 +50,11 @@ mod view;
 use std::sync::Arc;
 
 pub use catalogue::CATALOGUE;
+//@if places
+pub use config::{Config, Endpoint, TARGET};
+//@else
 pub use config::{Config, Endpoint, Target};
+//@end
 pub use profile::{TYPE, profile};
 pub use provider::Newcloud;
 use provider_api::{ProviderType, Registry};

@@ -1,11 +1,23 @@
+//@if places
+//! `list_by_tag`: every instance of this installation, in every state, wherever it is. It changes nothing
+//! (`list.read-only`).
+//@else
 //! `list_by_tag`: every instance of this installation, in every state, from every target. It changes nothing
 //! (`list.read-only`).
+//@end
 
+//@if places
+use provider_api::{CallKind, Error, Listing, Reason, Unreachable};
+use serde_json::Value;
+
+use crate::{config::TARGET, error::unwritten, provider::Newcloud};
+//@else
 use futures::future::join_all;
 use provider_api::{CallKind, Error, FailureClass, Listing, Reason, Unreachable};
 use serde_json::Value;
 
 use crate::{error::unwritten, provider::Newcloud};
+//@end
 
 impl Newcloud {
     /// The whole scope (`list.whole-scope`), and what of it could not be read.
@@ -15,6 +27,27 @@ impl Newcloud {
         Err(unwritten("list", file!()))
     }
 
+    //@if places
+    /// What `ours` makes of each item that the API lists. It answers with a name where it cannot read one
+    /// (`list.one-unreadable-is-reported`), and with `None` where one is not ours.
+    pub(crate) async fn every<T>(
+        &self,
+        kind: CallKind,
+        ours: impl Fn(Value) -> Result<Option<T>, String>,
+    ) -> Result<(Vec<T>, Vec<Unreachable>), Error> {
+        let (mut found, mut unreachable) = (Vec::new(), Vec::new());
+        for item in self.backend.every(kind, TARGET).await? {
+            match ours(item) {
+                Ok(item) => found.extend(item),
+                Err(name) => unreachable.push(Unreachable {
+                    target: format!("{TARGET}/{name}"),
+                    reason: Reason::new("Unreadable", "its entry in the listing cannot be read"),
+                }),
+            }
+        }
+        Ok((found, unreachable))
+    }
+    //@else
     /// What `ours` makes of each item that a target lists, of all targets. It answers with a name where it cannot read one
     /// (`list.one-unreadable-is-reported`), and with `None` where one is not ours.
     pub(crate) async fn every<T>(
@@ -51,4 +84,5 @@ impl Newcloud {
         }
         Ok((found, unreachable))
     }
+    //@end
 }

@@ -9,6 +9,9 @@ use crate::{config::Config, id::MachineId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) id: MachineId,
+    //@if places
+    pub(crate) place: String,
+    //@end
     /// The backend's name of it.
     pub(crate) image: String,
     pub(crate) machine_type: String,
@@ -22,14 +25,28 @@ pub(crate) fn place(request: &CreateRequest, config: &Config, images: &ImageRule
             return Err(Error::permanent(text));
         }
         Ok(Placed {
+            //@if places
+            id: MachineId::new(&request.name),
+            place: one_of("placement.zone", request.placement.zone.as_deref(), &config.places)?,
+            //@else
             id: MachineId::new(target(request, config)?, &request.name),
+            //@end
             image: image(request, config, images)?,
+            //@if places
+            machine_type: one_of(
+                "placement.machineType",
+                request.placement.machine_type.as_deref(),
+                &config.machine_types,
+            )?,
+            //@else
             machine_type: machine_type(request, config)?,
+            //@end
         })
     };
     resolve().map_err(|error| error.coded("BadPlacement").leaving(LeftBehind::Nothing))
 }
 
+//@if not places
 fn target<'c>(request: &CreateRequest, config: &'c Config) -> Result<&'c str, Error> {
     let asked = request.placement.zone.as_deref();
     let first = config.targets.iter().find(|target| !target.decommissioned);
@@ -44,6 +61,7 @@ fn target<'c>(request: &CreateRequest, config: &'c Config) -> Result<&'c str, Er
     Ok(&target.name)
 }
 
+//@end
 /// The image: of the catalogue, or one that `allowedImagePrefixes` lets through (`create.image-allow-list`).
 fn image(request: &CreateRequest, config: &Config, images: &ImageRules) -> Result<String, Error> {
     let Some(asked) = &request.placement.image else {
@@ -55,6 +73,16 @@ fn image(request: &CreateRequest, config: &Config, images: &ImageRules) -> Resul
     images.allow(asked).map(|()| asked.clone())
 }
 
+//@if places
+/// What is asked for, if the config has it; the first that it has, where nothing is.
+fn one_of(field: &str, asked: Option<&str>, known: &[String]) -> Result<String, Error> {
+    let found = known.iter().find(|name| asked.is_none_or(|asked| asked == *name));
+    found.cloned().ok_or_else(|| {
+        let (asked, known) = (asked.unwrap_or("none"), known.join(", "));
+        Error::permanent(format!("{field} {asked:?} is not one of the entry's: {known}"))
+    })
+}
+//@else
 fn machine_type(request: &CreateRequest, config: &Config) -> Result<String, Error> {
     let asked = request.placement.machine_type.as_deref();
     let mut types = config.machine_types.iter();
@@ -67,3 +95,4 @@ fn unknown<'k>(field: &str, asked: &str, known: impl Iterator<Item = &'k str>) -
     let known = known.collect::<Vec<_>>().join(", ");
     Error::permanent(format!("{field} {asked:?} is not one of the entry's: {known}"))
 }
+//@end

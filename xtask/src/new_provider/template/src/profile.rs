@@ -11,6 +11,9 @@ use provider_api::{
         //@if tasks parts
         AsyncOp,
         //@end
+        //@if wait
+        CreateReturn,
+        //@end
         //@if not parts
         DeleteReturn,
         //@end
@@ -18,19 +21,28 @@ use provider_api::{
     },
 };
 
-//@if parts
-//@if tasks
-use crate::{backend::CALLS, delete::{REMOVAL, UNLOCKED}, id::IDS, state::TABLE};
-//@else
-use crate::{backend::CALLS, delete::REMOVAL, id::IDS, state::TABLE};
-//@end
-//@else
-//@if tasks
-use crate::{backend::CALLS, delete::UNLOCKED, id::IDS, state::TABLE};
-//@else
-use crate::{backend::CALLS, id::IDS, state::TABLE};
-//@end
-//@end
+use crate::{
+    backend::CALLS,
+    //@if places
+    config::TARGET,
+    //@end
+    //@if parts
+    //@if tasks
+    delete::{REMOVAL, UNLOCKED},
+    //@else
+    delete::REMOVAL,
+    //@end
+    //@else
+    //@if tasks
+    delete::UNLOCKED,
+    //@end
+    //@end
+    id::IDS,
+    state::TABLE,
+    //@if wait
+    tasks::MADE,
+    //@end
+};
 
 /// The type's name in the config.
 pub const TYPE: &str = "newcloud";
@@ -48,23 +60,43 @@ pub fn profile() -> Profile {
     //@else
     profile.delete_return = DeleteReturn::ReturnsEarly;
     //@end
-    //@if tasks
+    //@if wait
+    // Nobody finds a task again who has not its number, so a create answers once its task is over.
+    profile.create_return = CreateReturn::Blocking;
+    profile.waits.push(MADE);
+    //@end
+    //@if late
     profile.late_failures = true;
+    //@end
+    //@if tasks
     profile.async_ops.extend([AsyncOp::TaskHandle, AsyncOp::BackendLock]);
     profile.waits.push(UNLOCKED);
     //@end
+    //@if places
+    profile.list_partial = ListPartial::NotApplicable;
+    //@else
     profile.list_partial = ListPartial::OmitUnreachable;
+    //@end
     profile.quota = Quota::Detected;
     profile.credentials = CredentialsFrom::MountedFiles;
     profile.client_kind = ClientKind::ThinClient;
     profile.backend_test = BackendTest::ManualRunbook;
+    //@if not whole
     profile.listing_pages = true;
+    //@end
+    //@if numbers
+    profile.numbered_pages = true;
+    //@end
     profile.placement = [PlacementField::Zone, PlacementField::MachineType, PlacementField::Image].into();
     profile.cloud_init = Delivery::Delivered;
     profile.states =
         [StateKind::Provisioning, StateKind::Running, StateKind::Stopped, StateKind::Terminated].into();
     profile.native_states = TABLE.to_vec();
+    //@if places
+    profile.check_target = TARGET;
+    //@else
     profile.check_target = "newzone";
+    //@end
     profile.check_details = vec!["version", "newmachines", "quota"];
     profile.calls = CALLS.to_vec();
     //@if parts

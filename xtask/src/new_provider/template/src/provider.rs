@@ -7,8 +7,11 @@ use provider_api::{
     //@if parts tasks
     BoundedWait,
     //@end
+    //@if not places
+    LeftBehind,
+    //@end
     AddressPolicy, Budgets, Built, Context, CreateRequest, Deleted, Error, Gate, GetError, Identity,
-    ImageRules, Instance, LeftBehind, Listing, Operation, Profile, Provider, ProviderId, ProviderName, Seam,
+    ImageRules, Instance, Listing, Operation, Profile, Provider, ProviderId, ProviderName, Seam,
     config::Shared,
 };
 
@@ -139,6 +142,9 @@ impl Provider for Newcloud {
     }
 
     async fn get(&self, id: &ProviderId) -> Result<Instance, GetError> {
+        //@if places
+        let work = async { self.get_machine(&MachineId::parse(id)?).await };
+        //@else
         let work = async {
             let machine = MachineId::parse(id)?;
             if self.config.target(&machine.target).is_none() {
@@ -148,12 +154,14 @@ impl Provider for Newcloud {
             }
             self.get_machine(&machine).await
         };
+        //@end
         self.bounded(Operation::Get, id.as_str(), work).await?.ok_or(GetError::NotFound)
     }
 
     async fn delete(&self, id: &ProviderId) -> Result<Deleted, Error> {
         let work = async {
             let machine = MachineId::parse(id)?;
+            //@if not places
             if self.config.target(&machine.target).is_none() {
                 // delete.abandoned-is-said
                 let MachineId { target, name } = machine;
@@ -164,6 +172,7 @@ impl Provider for Newcloud {
                 //@end
                 return Ok(Deleted::Abandoned(what));
             }
+            //@end
             let _turn = self.gate.name(machine.name.as_str()).await;
             self.delete_machine(&machine).await
         };

@@ -1,6 +1,7 @@
+//@if late
 //! Tasks: what the API accepted, and could not do in the end. It is read back from the API, never kept in memory.
 //!
-//! TO ADAPT: how the task that made an instance is found. Where `create` has to wait for its task, it does so by `until`.
+//! TO ADAPT: how the task that made an instance is found.
 
 //@if parts
 use provider_api::{CreateRequest, Error, FailureId};
@@ -19,7 +20,7 @@ impl Newcloud {
     /// newer than the last.
     pub(crate) async fn late_failure(&self, request: &CreateRequest, id: &MachineId) -> Result<(), Error> {
         let name = request.name.as_str();
-        let mut tasks = self.backend.task_list(&id.target, name).await?;
+        let mut tasks = self.backend.task_list(id.target(), name).await?;
         tasks.retain(|task| mark::ownership(name, &task.labels, &self.identity).ours().is_some());
         let Some(task) = tasks.pop() else { return Ok(()) };
         let (Some(failure), failed) = (task.error, FailureId::new(task.id)) else { return Ok(()) };
@@ -33,9 +34,62 @@ impl Newcloud {
         let error = Error::new(class, text).coded(refusal.code()).for_failure(failed);
         //@if parts
         // The machine went by itself, and its parts are still there.
-        Err(self.tidied(id, error.retry_after(refusal.retry_after)).await)
+        Err(self.tidied(id, error).await)
         //@else
-        Err(error.retry_after(refusal.retry_after).leaving(LeftBehind::Nothing))
+        Err(error.leaving(LeftBehind::Nothing))
         //@end
     }
 }
+//@else
+//! Tasks: what the API accepted goes on in one, and may fail in the end. A task is found by its number alone, which nobody
+//! has after a restart, so who began it waits for its end.
+//!
+//! TO ADAPT: how long a task may take. What one looks like is `view.rs`.
+
+use std::time::Duration;
+
+//@if parts
+use provider_api::{BoundedWait, Error};
+//@else
+use provider_api::{BoundedWait, Error, LeftBehind};
+//@end
+
+use crate::{
+    error::{Meaning, Refused, classify},
+    id::MachineId,
+    provider::Newcloud,
+    view::Accepted,
+};
+
+/// The API answers before a machine is made, and its task may still fail.
+pub(crate) const MADE: BoundedWait =
+    BoundedWait { for_what: "made", every: Duration::from_secs(2), at_most: Duration::from_secs(300) };
+
+/// The status of the answer that a task began with.
+const ACCEPTED: u16 = 200;
+
+impl Newcloud {
+    /// Waits until the making that was accepted is over. What it failed with is a refusal as any other; a wait that ends
+    /// before it tells nothing, and the next create looks for the machine.
+    pub(crate) async fn made(&self, id: &MachineId, Accepted { task }: Accepted) -> Result<(), Refused> {
+        let outcome = self.until(MADE, || self.outcome(id, task)).await;
+        outcome.unwrap_or_else(|error| Err(Refused { meaning: Meaning::Other, error }))
+    }
+
+    /// A step of the wait: gives a result once the task is over.
+    async fn outcome(&self, id: &MachineId, number: u64) -> Result<Option<Result<(), Refused>>, Error> {
+        let task = self.backend.task_get(id.target(), number).await?;
+        let Some(failure) = task.error else { return Ok(task.is_done.then_some(Ok(()))) };
+        // Its text may quote what was sent, so only the code goes on (create.hides-secrets).
+        let refusal = failure.refusal(ACCEPTED);
+        let (meaning, class) = classify(&refusal);
+        let text = format!("{} failed after it was accepted: {}", id.to_id(), refusal.code());
+        //@if parts
+        let error = Error::new(class, text).coded(refusal.code());
+        //@else
+        let error = Error::new(class, text).coded(refusal.code()).leaving(LeftBehind::Nothing);
+        //@end
+        Ok(Some(Err(Refused { meaning, error })))
+    }
+}
+//@end

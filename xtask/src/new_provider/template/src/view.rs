@@ -59,6 +59,10 @@ pub(crate) struct NewMachine<'r> {
     name: &'r str,
     labels: BTreeMap<String, String>,
     machine_type: &'r str,
+    //@if places
+    #[serde(rename = "newzone")]
+    place: &'r str,
+    //@end
     //@if parts
     #[serde(rename = "newdisks")]
     parts: &'r [String],
@@ -83,6 +87,9 @@ impl<'r> NewMachine<'r> {
             name: request.name.as_str(),
             labels: mark::labels(identity, &request.uid),
             machine_type: &placed.machine_type,
+            //@if places
+            place: &placed.place,
+            //@end
             //@if parts
             parts,
             //@else
@@ -137,7 +144,26 @@ impl NewPart {
     }
 }
 //@end
-//@if tasks
+//@if wait
+
+/// The answer to what goes on in a task.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Accepted {
+    /// Its number, by which alone it is found.
+    pub(crate) task: u64,
+}
+
+/// A task.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Task {
+    #[serde(rename = "done")]
+    pub(crate) is_done: bool,
+    /// There once it has failed.
+    #[serde(default)]
+    pub(crate) error: Option<Failure>,
+}
+//@end
+//@if late
 
 /// A task that makes a machine.
 #[derive(Clone, Debug, Deserialize)]
@@ -153,16 +179,33 @@ pub(crate) struct Task {
 }
 //@end
 
+//@if whole
+/// A listing.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Page {
+    pub(crate) items: Vec<Value>,
+}
+//@else
 /// One page of a listing.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Page {
     pub(crate) items: Vec<Value>,
+    //@if tokens
     #[serde(rename = "nextPage")]
     pub(crate) next: Option<String>,
+    //@end
+    //@if numbers
+    /// The number of the next one.
+    #[serde(rename = "nextPage")]
+    pub(crate) next: Option<u64>,
+    /// How many items there are on all pages: what is not the same on each has shifted.
+    pub(crate) total: usize,
+    //@end
 }
+//@end
 
-/// Reads one item of a page; an unreadable one gives its name, as far as that can be read.
+/// Reads one item of a listing; an unreadable one gives its name, as far as that can be read.
 pub(crate) fn read<T: DeserializeOwned>(item: Value) -> Result<T, String> {
     let name = item["name"].as_str().unwrap_or("unnamed").to_owned();
     serde_json::from_value(item).map_err(|_| name)

@@ -7,7 +7,11 @@ mod fake;
 
 use std::{sync::Arc, time::Duration};
 
+//@if places
+use fake::{Api, PLACES, config, empty};
+//@else
 use fake::{Api, TARGETS, config, empty};
+//@end
 use provider_api::{
     Context, Deadline, Identity, InstallationId, Registry, SystemClock, TokioSpawner, reasons,
 };
@@ -44,7 +48,11 @@ fn a_certificate_is_good_when_the_ca_file_vouches_for_it() {
         //@if endpoints
         block["newzones"] = json!([{"name": TARGETS[0], "endpoint": serving.url()}]);
         //@else
+        //@if places
+        block["newzones"] = json!(PLACES);
+        //@else
         block["newzones"] = json!([{"name": TARGETS[0]}]);
+        //@end
         block["endpoint"] = json!(serving.url());
         //@end
         (block["caFile"], block["credentialsFile"]) = (json!(ca), json!(token));

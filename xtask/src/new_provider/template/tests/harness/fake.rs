@@ -7,9 +7,16 @@
 use std::time::Duration;
 
 use provider_api::{NativeError, Shows};
+//@if places
+use provider_newcloud::{CATALOGUE, TARGET};
+//@else
 use provider_newcloud::CATALOGUE;
+//@end
 //@else
 use provider_api::NativeError;
+//@if places
+use provider_newcloud::TARGET;
+//@end
 //@end
 use providertest::fake::{
     catalogue::worded,
@@ -33,7 +40,11 @@ use serde_json::{Value, json};
 /// The API's version.
 pub(crate) const VERSION: &str = "v1";
 /// The newzones that there are.
+//@if places
+pub(crate) const PLACES: [&str; 2] = ["eu-1", "eu-2"];
+//@else
 pub(crate) const TARGETS: [&str; 2] = ["eu-1", "eu-2"];
+//@end
 /// The machine types that there are.
 pub(crate) const MACHINE_TYPES: [&str; 2] = ["small", "large"];
 /// The image that the config's catalogue names.
@@ -45,10 +56,15 @@ pub(crate) const OTHER_IMAGE: &str = "elsewhere.example/squid:7";
 const READ: &str = "newmachines.read";
 const WRITE: &str = "newmachines.write";
 
+//@if places
+/// Every call by its name in `src/backend.rs`, with the right that it takes. Whoever has a token may ask the API about
+/// itself, and is told what the token is good for.
+//@else
 /// Every call by its name in `src/backend.rs`, with the right that it takes. Whoever has a token may ask a newzone about
 /// itself, and is told what the token is good for.
+//@end
 const ROUTES: &[Route] = &[
-    //@if endpoints
+    //@if endpoints places
     Route::new("about", "GET", "/v1/about"),
     Route::new("newmachine_list", "GET", "/v1/newmachines").needs(READ),
     //@if parts
@@ -64,8 +80,11 @@ const ROUTES: &[Route] = &[
     Route::new("newdisk_create", "PUT", "/v1/newdisks/{name}").needs(WRITE).with_payload(),
     Route::new("newdisk_delete", "DELETE", "/v1/newdisks/{name}").needs(WRITE),
     //@end
-    //@if tasks
+    //@if late
     Route::new("task_list", "GET", "/v1/tasks?name={name}").needs(READ),
+    //@end
+    //@if wait
+    Route::new("task_get", "GET", "/v1/tasks/{task}").needs(READ),
     //@end
     //@else
     Route::new("about", "GET", "/v1/newzones/{target}/about"),
@@ -83,8 +102,11 @@ const ROUTES: &[Route] = &[
     Route::new("newdisk_create", "PUT", "/v1/newzones/{target}/newdisks/{name}").needs(WRITE).with_payload(),
     Route::new("newdisk_delete", "DELETE", "/v1/newzones/{target}/newdisks/{name}").needs(WRITE),
     //@end
-    //@if tasks
+    //@if late
     Route::new("task_list", "GET", "/v1/newzones/{target}/tasks?name={name}").needs(READ),
+    //@end
+    //@if wait
+    Route::new("task_get", "GET", "/v1/newzones/{target}/tasks/{task}").needs(READ),
     //@end
     //@end
 ];
@@ -133,12 +155,36 @@ pub(crate) fn empty(token: Vec<u8>) -> Store<Machine> {
         tasks: true,
         locks: true,
         //@end
+        //@if numbers
+        numbered_pages: true,
+        //@end
+        //@if places
+        wide_keys: true,
+        //@end
         ..Ways::default()
     };
+    //@if whole
+    //@if parts
+    let mut store = Store::new(ways, TARGETS).with_token(token).with_shared([IMAGE, OTHER_IMAGE]);
+    //@end
+    //@if places
+    let mut store = Store::new(ways, PLACES).with_token(token);
+    //@end
+    //@if not parts places
+    let mut store = Store::new(ways, TARGETS).with_token(token);
+    //@end
+    store.page_size = usize::MAX;
+    store
+    //@else
     //@if parts
     Store::new(ways, TARGETS).with_token(token).with_shared([IMAGE, OTHER_IMAGE])
-    //@else
+    //@end
+    //@if places
+    Store::new(ways, PLACES).with_token(token)
+    //@end
+    //@if not parts places
     Store::new(ways, TARGETS).with_token(token)
+    //@end
     //@end
 }
 
@@ -149,7 +195,7 @@ pub(crate) fn config() -> Value {
 
 /// A request that makes no sense.
 pub(crate) fn nonsense(token: &str) -> Request {
-    //@if endpoints
+    //@if endpoints places
     Request::new("POST", "/v1/newmachines")
     //@else
     Request::new("POST", &format!("/v1/newzones/{}/newmachines", TARGETS[0]))
@@ -160,19 +206,31 @@ pub(crate) fn nonsense(token: &str) -> Request {
 
 impl Fake for Api {
     fn read(&self, request: &Request) -> Reading {
+        //@if zones
+        Route::read(ROUTES, request, "nowhere")
+        //@end
         //@if endpoints
         Route::read(ROUTES, request, self.target)
-        //@else
-        Route::read(ROUTES, request, "nowhere")
+        //@end
+        //@if places
+        Route::read(ROUTES, request, TARGET)
         //@end
     }
 
     /// What each call does.
     // TO WRITE: the result of each call, about 50 lines together, in the order in which the provider comes to make them.
     //
+    //@if places
+    // #. newmachine_get: `store.named`, shown by `machine`; `Refusal::NotFound` where there is none. The others need its place.
+    //@else
     // #. newmachine_get: `store.find`, shown by `machine`; `Refusal::NotFound` where there is none.
-    //@if tasks
+    //@end
+    //@if late
+    //@if places
+    // #. task_list: `store.tasks_of` the name, each shown by `task`.
+    //@else
     // #. task_list: `store.tasks_of` the name, in the target, each shown by `task`.
+    //@end
     //@end
     //@if parts
     // #. newdisk_create: read the body by `request.object()` and refuse what makes no sense with `Refused("invalid")`: neither
@@ -183,23 +241,40 @@ impl Fake for Api {
     // #. newmachine_create: read the body by `request.object()`, of which `Refusal::Invalid` comes by itself; refuse an unknown
     //    machine type too. Then `store.make`, whose `delivered` has what reaches the machine.
     //@end
+    //@if wait
+    //    The answer has the number of its task, which `store.make` gives.
+    // #. task_get: `store.task` of that number, shown by `task`.
+    //@end
     // #. newmachine_start: `store.start`.
     // #. newmachine_delete: `store.remove`, of the `life` of its id only.
     //@if parts
     // #. newdisk_list: `store.list_parts`, each shown by `part`; newdisk_delete: `store.remove_part`, likewise of its `life`.
     //@end
+    //@if tokens
     // #. newmachine_list: `store.list`, whose `next` is the next page's token.
+    //@end
+    //@if numbers
+    // #. newmachine_list: `store.list`, whose `next` is the next page's number, and its `total`.
+    //@end
+    //@if whole
+    // #. newmachine_list: `store.list`, which is whole.
+    //@end
     fn answer(&self, request: &Request) -> Result<Answer, Refused> {
         let found = Route::find(ROUTES, request).ok_or(Refused("gateway-404"))?;
+        //@if zones
+        let target = found.part("target");
+        //@end
         //@if endpoints
         let target = self.target;
-        //@else
-        let target = found.part("target");
         //@end
         let store = self.store.open();
         store.allows(request.bearer().map(str::as_bytes), found.route.right)?;
         let result = match found.route.kind {
+            //@if places
+            "about" => about(&store)?,
+            //@else
             "about" => about(&store, target)?,
+            //@end
             _ => return Ok(unwritten(&found.route)),
         };
         Ok(http::json(200, &result))
@@ -209,16 +284,31 @@ impl Fake for Api {
         let found = Route::find(ROUTES, request);
         //@if tasks
         if error.shows == Shows::Task {
+            //@if zones
+            return self.accept_in_vain(request, found.as_ref().map_or("", |found| found.part("target")), error);
+            //@end
             //@if endpoints
             return self.accept_in_vain(request, self.target, error);
-            //@else
-            return self.accept_in_vain(request, found.as_ref().map_or("", |found| found.part("target")), error);
+            //@end
+            //@if places
+            return self.accept_in_vain(request, error);
             //@end
         }
         //@end
         let text = worded(error, &[("name", found.as_ref().map_or("", |found| found.subject()))]);
         let body = json!({"error": {"code": error.code, "message": text}});
+        //@if reset
+        let mut refusal = http::refusal(error, text, &body);
+        if let Some(seconds) = error.field("retry-after").and_then(|seconds| seconds.parse::<i64>().ok()) {
+            // It says at which time the limit is lifted, and not in how long.
+            let time = self.store.open().stamp().as_unix() + seconds;
+            refusal.headers_mut().remove("retry-after");
+            refusal.headers_mut().insert("newreset", time.into());
+        }
+        refusal
+        //@else
         http::refusal(error, text, &body)
+        //@end
     }
 
     //@if parts
@@ -244,24 +334,44 @@ impl Fake for Api {
 //@if tasks
 impl Api {
     /// Accepts a making whose task fails.
+    //@if places
+    fn accept_in_vain(&self, request: &Request, error: &NativeError) -> Answer {
+        let mut store = self.store.open();
+        let body = request.object().unwrap_or_default();
+        let place = body.text("newzone").unwrap_or_default();
+    //@else
     fn accept_in_vain(&self, request: &Request, target: &str, error: &NativeError) -> Answer {
         let mut store = self.store.open();
         let body = request.object().unwrap_or_default();
+    //@end
         let (name, labels) = (body.text("name").unwrap_or_default(), body.texts("labels").unwrap_or_default());
         let sent = || format!("{}: {}", error.text, String::from_utf8_lossy(request.body()));
         let failure = Failure { id: error.id.to_owned(), text: store.quotes.then(sent) };
-        store.fail_at_once(target, &name, &labels, failure);
-        http::json(200, &json!({}))
+        //@if places
+        let task = store.fail_at_once(&place, &name, &labels, failure);
+        //@else
+        let task = store.fail_at_once(target, &name, &labels, failure);
+        //@end
+        http::json(200, &json!({"task": task}))
     }
 }
 
 //@end
+//@if places
+/// What the API says about itself.
+fn about(store: &Store<Machine>) -> Result<Value, Refused> {
+//@else
 /// What a newzone says about itself.
 fn about(store: &Store<Machine>, target: &str) -> Result<Value, Refused> {
+//@end
     if store.ailing {
         return Err(Refused("unavailable"));
     }
+    //@if places
+    let machines = store.instances.len();
+    //@else
     let machines = store.instances.iter().filter(|record| record.place == target).count();
+    //@end
     let rights: Vec<_> = store.rights().collect();
     Ok(json!({"version": "1", "newmachines": machines, "quota": store.quota, "rights": rights}))
 }
@@ -274,6 +384,9 @@ fn machine(store: &Store<Machine>, record: &Record<Machine>) -> Value {
         "name": record.name,
         "labels": record.marks,
         "machineType": record.own.machine_type,
+        //@if places
+        "newzone": record.place,
+        //@end
         "status": store.state_of(record),
         "addresses": addresses,
         "createdAt": record.created,
@@ -302,7 +415,11 @@ fn task(store: &Store<Machine>, task: &Task) -> Value {
         }),
         Outcome::Running | Outcome::Done => None,
     };
+    //@if wait
+    json!({"id": task.id, "done": store.outcome(task) != Outcome::Running, "error": error})
+    //@else
     json!({"id": format!("t-{}", task.id), "labels": task.marks, "error": error})
+    //@end
 }
 //@end
 

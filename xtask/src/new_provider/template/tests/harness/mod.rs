@@ -5,9 +5,17 @@ mod fake;
 use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
+//@if places
+use fake::{Api, MACHINE_TYPES, Machine, OTHER_IMAGE, PLACES, VERSION, config, empty, nonsense};
+//@else
 use fake::{Api, MACHINE_TYPES, Machine, OTHER_IMAGE, TARGETS, VERSION, config, empty, nonsense};
+//@end
 use provider_api::{CreateRequest, Owner, Placement, ProviderType, Secret, Uid};
+//@if places
+use provider_newcloud::{CATALOGUE, TARGET, TYPE, profile};
+//@else
 use provider_newcloud::{CATALOGUE, TYPE, profile};
+//@end
 use providertest::{
     fake::{
         On, Serving,
@@ -76,6 +84,9 @@ impl Harness for Fakes {
         let token_file = folder.join("token");
         let store = Shared::new(empty(StoreHand::<Machine>::token(case, 0)), Arc::clone(&case.clock));
         let hand = StoreHand::new(store.clone(), case).with_token_file(token_file.clone())?;
+        //@if places
+        let hand = hand.with_targets([TARGET]);
+        //@end
         //@if endpoints
         let serve = |target| {
             let api = Arc::new(Api::new(target, store.clone()));
@@ -104,6 +115,17 @@ impl Backend for Served {
     }
 
     fn block(&self, shape: &[Shape]) -> Result<Value, Unable> {
+        //@if places
+        // Where nothing new is to be made is left out.
+        let retired = |place: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(p) if p == place));
+        let places = PLACES.into_iter().filter(|place| !retired(place));
+        if shape.iter().any(|s| matches!(s, Shape::Without(_))) {
+            return Err(Unable("leave a target out: there is one API"));
+        }
+        let mut block = config();
+        block["endpoint"] = json!(format!("unix:{}", self.socket.display()));
+        block["newzones"] = places.collect();
+        //@else
         let without = |target: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == target));
         let retired = |target: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(t) if t == target));
         //@if endpoints
@@ -119,8 +141,9 @@ impl Backend for Served {
         let mut block = config();
         block["endpoint"] = json!(format!("unix:{}", self.socket.display()));
         //@end
-        block["credentialsFile"] = json!(self.token_file);
         block["newzones"] = targets.collect();
+        //@end
+        block["credentialsFile"] = json!(self.token_file);
         if shape.contains(&Shape::Broken) {
             block["colour"] = json!("red");
             block["machineTypes"] = json!(7);
@@ -143,16 +166,28 @@ impl Backend for Served {
         let mut cloud_init = format!("#cloud-config\nfinal_message: this is for {uid} alone\n").into_bytes();
         cloud_init.extend([0, 0xfe, 0xff, b'\n']);
         let mut request = CreateRequest::new(uid.clone(), owner, Secret::new(cloud_init));
+        //@if places
+        request.placement = placement(PLACES[0]);
+        //@else
         request.placement = placement(TARGETS[0]);
+        //@end
         request
     }
 
     fn placements(&self) -> Vec<Placement> {
+        //@if places
+        PLACES.map(placement).into()
+        //@else
         TARGETS.map(placement).into()
+        //@end
     }
 
     fn targets(&self) -> Vec<String> {
+        //@if places
+        vec![TARGET.to_owned()]
+        //@else
         TARGETS.map(str::to_owned).into()
+        //@end
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -160,7 +195,7 @@ impl Backend for Served {
     }
 
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)> {
-        let (good, nowhere) = (placement(TARGETS[0]), Some("nowhere".to_owned()));
+        let (good, nowhere) = (self.placements().remove(0), Some("nowhere".to_owned()));
         vec![
             (Placement { zone: nowhere.clone(), ..good.clone() }, "placement.zone"),
             (Placement { machine_type: nowhere.clone(), ..good.clone() }, "placement.machineType"),
@@ -192,12 +227,22 @@ impl Hand for Served {
         //@end
         Ok(api.answer(&nonsense).map_or(true, |answer| api.refuses(&answer)))
     }
+    //@if whole
+
+    async fn set_page_size(&self, _: usize) -> Result<(), Unable> {
+        Err(Unable("serve pages: there are none"))
+    }
+
+    async fn serve_empty_pages(&self) -> Result<(), Unable> {
+        Err(Unable("serve pages: there are none"))
+    }
+    //@end
 }
 
-fn placement(target: &str) -> Placement {
+fn placement(newzone: &str) -> Placement {
     Placement {
         region: None,
-        zone: Some(target.to_owned()),
+        zone: Some(newzone.to_owned()),
         machine_type: Some(MACHINE_TYPES[0].to_owned()),
         image: Some("squid".to_owned()),
     }
