@@ -48,11 +48,7 @@ impl Newcloud {
 
 use std::time::Duration;
 
-//@if parts
-use provider_api::{BoundedWait, Error};
-//@else
-use provider_api::{BoundedWait, Error, LeftBehind};
-//@end
+use provider_api::{BoundedWait, Deleted, Error, FailureClass, LeftBehind};
 
 use crate::{
     error::{Meaning, Refused, classify},
@@ -73,7 +69,26 @@ impl Newcloud {
     /// before it tells nothing, and the next create looks for the machine.
     pub(crate) async fn made(&self, id: &MachineId, Accepted { task }: Accepted) -> Result<(), Refused> {
         let outcome = self.until(MADE, || self.outcome(id, task)).await;
-        outcome.unwrap_or_else(|error| Err(Refused { meaning: Meaning::Other, error }))
+        match outcome {
+            Ok(outcome) => outcome,
+            Err(error) if error.class() == FailureClass::Permanent => {
+                Err(Refused { meaning: Meaning::Other, error: self.taken_back(id, error).await })
+            }
+            Err(error) => Err(Refused { meaning: Meaning::Other, error }),
+        }
+    }
+
+    /// Removes what was accepted where its task may not be looked at: nobody repeats what is Permanent
+    /// (`create.nothing-left-on-permanent-failure`).
+    async fn taken_back(&self, id: &MachineId, error: Error) -> Error {
+        match self.delete_machine(id).await {
+            Ok(Deleted::Gone) => error.leaving(LeftBehind::Nothing),
+            Ok(_) => error.leaving(LeftBehind::DeletableById),
+            Err(why) => {
+                let (first, then) = (error.message(), why.message());
+                Error::transient(format!("{first}; and what was accepted could not be removed: {then}"))
+            }
+        }
     }
 
     /// A step of the wait: gives a result once the task is over.
