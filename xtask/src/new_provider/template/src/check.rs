@@ -1,8 +1,4 @@
-//@if places
-//! The check: asks the API about itself, and answers by the deadline whatever it does.
-//@else
 //! The check: asks every target about itself, all at once, and answers by the deadline whatever they do.
-//@end
 //!
 //! TO ADAPT: [`RIGHTS`]. What a target says about itself is `view.rs`.
 

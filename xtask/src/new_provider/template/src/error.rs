@@ -82,7 +82,11 @@ impl Refused {
         now: Timestamp,
     ) -> Self {
         let cause = error.scrubbed(kind, scrubber);
+        //@if places
+        let text = format!("{} at the {target} failed: {cause}", kind.name);
+        //@else
         let text = format!("{} at newzone {target} failed: {cause}", kind.name);
+        //@end
         let (meaning, error) = match error {
             CallError::Overlong(_) => (Meaning::Overlong, Error::transient(text).coded(reasons::TIMEOUT)),
             CallError::Backend(ApiError::Unreachable(_)) => {

@@ -1,6 +1,6 @@
+//! Ids. They hold all that `get` and `delete` need (`create.id-self-contained`).
 //@if places
-//! Ids: `newmachines/<name>`. They hold all that `get` and `delete` need (`create.id-self-contained`): a name is one of the
-//! whole API, so the newzone is not in them.
+//! A name is one of the whole API, so the newzone is not in them: `newmachines/<name>`.
 
 use provider_api::{Error, Grammar, LeftBehind, Malformed, Name, ProviderId};
 
@@ -15,7 +15,7 @@ pub(crate) struct MachineId {
     pub(crate) name: Name,
 }
 //@else
-//! Ids: `newzones/<newzone>/newmachines/<name>`. They hold all that `get` and `delete` need (`create.id-self-contained`).
+//! They name the newzone too: `newzones/<newzone>/newmachines/<name>`.
 
 use provider_api::{Error, Grammar, LeftBehind, Malformed, Name, ProviderId};
 

@@ -1,10 +1,5 @@
-//@if places
-//! `list_by_tag`: every instance of this installation, in every state, wherever it is. It changes nothing
-//! (`list.read-only`).
-//@else
 //! `list_by_tag`: every instance of this installation, in every state, from every target. It changes nothing
 //! (`list.read-only`).
-//@end
 
 //@if places
 use provider_api::{CallKind, Error, Listing, Reason, Unreachable};

@@ -40,7 +40,7 @@ use crate::{
     id::IDS,
     state::TABLE,
     //@if wait
-    tasks::MADE,
+    tasks::{MADE, TAKEN_BACK},
     //@end
 };
 
@@ -63,7 +63,7 @@ pub fn profile() -> Profile {
     //@if wait
     // Nobody finds a task again who has not its number, so a create answers once its task is over.
     profile.create_return = CreateReturn::Blocking;
-    profile.waits.push(MADE);
+    profile.waits.extend([MADE, TAKEN_BACK]);
     //@end
     //@if late
     profile.late_failures = true;

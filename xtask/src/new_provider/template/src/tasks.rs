@@ -1,5 +1,6 @@
+//! Tasks: what the API accepted goes on in one, and may fail in the end.
 //@if late
-//! Tasks: what the API accepted, and could not do in the end. It is read back from the API, never kept in memory.
+//! What failed is read back from the API, never kept in memory.
 //!
 //! TO ADAPT: how the task that made an instance is found.
 
@@ -41,8 +42,7 @@ impl Newcloud {
     }
 }
 //@else
-//! Tasks: what the API accepted goes on in one, and may fail in the end. A task is found by its number alone, which nobody
-//! has after a restart, so who began it waits for its end.
+//! A task is found by its number alone, which nobody has after a restart, so who began it waits for its end.
 //!
 //! TO ADAPT: how long a task may take. What one looks like is `view.rs`.
 
@@ -60,6 +60,10 @@ use crate::{
 /// The API answers before a machine is made, and its task may still fail.
 pub(crate) const MADE: BoundedWait =
     BoundedWait { for_what: "made", every: Duration::from_secs(2), at_most: Duration::from_secs(300) };
+
+/// A deletion goes on after the answer.
+pub(crate) const TAKEN_BACK: BoundedWait =
+    BoundedWait { for_what: "taken back", every: Duration::from_secs(2), at_most: Duration::from_secs(120) };
 
 /// The status of the answer that a task began with.
 const ACCEPTED: u16 = 200;
@@ -81,9 +85,12 @@ impl Newcloud {
     /// Removes what was accepted where its task may not be looked at: nobody repeats what is Permanent
     /// (`create.nothing-left-on-permanent-failure`).
     async fn taken_back(&self, id: &MachineId, error: Error) -> Error {
-        match self.delete_machine(id).await {
-            Ok(Deleted::Gone) => error.leaving(LeftBehind::Nothing),
-            Ok(_) => error.leaving(LeftBehind::DeletableById),
+        let step = async || match self.delete_machine(id).await? {
+            Deleted::Accepted => Ok(None),
+            _ => Ok(Some(())),
+        };
+        match self.until(TAKEN_BACK, step).await {
+            Ok(()) => error.leaving(LeftBehind::Nothing),
             Err(why) => {
                 let (first, then) = (error.message(), why.message());
                 Error::transient(format!("{first}; and what was accepted could not be removed: {then}"))

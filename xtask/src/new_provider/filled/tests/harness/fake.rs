@@ -2,6 +2,8 @@
 //! writes its bodies by hand and refuses what makes no sense; instances, time, quota, pages and rights are the kit's
 //! store.
 
+// long: it has the lines of every shape, of which a crate gets one
+
 //@if tasks
 use std::time::Duration;
 
