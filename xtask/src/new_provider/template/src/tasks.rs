@@ -75,7 +75,12 @@ impl Newcloud {
         let outcome = self.until(MADE, || self.outcome(id, task)).await;
         match outcome {
             Ok(outcome) => outcome,
+            //@if parts
+            // `create` removes the parts after what is not Transient, so the machine must not stand.
+            Err(error) if error.class() != FailureClass::Transient => {
+            //@else
             Err(error) if error.class() == FailureClass::Permanent => {
+            //@end
                 Err(Refused { meaning: Meaning::Other, error: self.taken_back(id, error).await })
             }
             Err(error) => Err(Refused { meaning: Meaning::Other, error }),
