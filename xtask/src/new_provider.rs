@@ -84,7 +84,8 @@ pub(crate) fn command(flags: &flags::NewProvider) -> Outcome {
     let folder = std::path::absolute(at).map_err(|error| of_flag(Stop::cannot(error.to_string())))?;
     if is_member(&workspace.root, &folder) {
         // Cargo reads no workspace that has another one for a member.
-        let text = "it would be a crate of this workspace; leave the flag out for that";
+        let text =
+            "it would be a crate of this workspace; make it without the flag, and move it where you like";
         return Err(of_flag(Stop::cannot(text)));
     }
     let files = make_at(&workspace, &shape, &folder, &kit).map_err(of_flag)?;

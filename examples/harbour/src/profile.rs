@@ -4,7 +4,7 @@ use provider_api::{
     CallBudget, Profile, StateKind,
     profile::{
         AsyncOp, BackendTest, ClientKind, CreateReturn, CredentialsFrom, DeleteReturn, Delivery, IpSource,
-        ListPartial, NotFound, PlacementField, Quota, Readiness,
+        ListPartial, NotFound, PlacementField, Quota, Readiness, Targets,
     },
 };
 
@@ -34,6 +34,7 @@ pub fn profile() -> Profile {
     profile.async_ops.extend([AsyncOp::TaskHandle, AsyncOp::BackendLock]);
     profile.waits.push(UNLOCKED);
     profile.list_partial = ListPartial::NotApplicable;
+    profile.targets = Targets::One;
     profile.quota = Quota::Detected;
     profile.credentials = CredentialsFrom::MountedFiles;
     profile.client_kind = ClientKind::ThinClient;

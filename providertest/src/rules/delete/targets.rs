@@ -51,12 +51,21 @@ fn the_one_target(w: &World, shape: fn(String) -> Shape) -> Checked<String> {
     Ok(target.clone())
 }
 
+/// Whether instances stand at places that are no targets, but a field of the creating call.
+fn places_are_fields(w: &World) -> bool {
+    w.backend().placements().len() > 1
+}
+
 /// With its one target an entry goes as a whole, so that nobody is left to abandon anything.
 async fn nothing_is_abandoned(w: &mut World) -> Checked {
     let target = the_one_target(w, Shape::Without)?;
     let (request, id, _) = w.running().await?;
     let at = w.instance(&request.name).await?.target;
-    hold!(at == target, "{target} is an entry's one target, but {} was made on {at}", request.name);
+    hold!(
+        at == target || places_are_fields(w),
+        "{target} is an entry's one target, but {} was made on {at}",
+        request.name
+    );
     w.goes(&id).await?;
     w.restart(&Tweaks::default())?;
     if let Deleted::Abandoned(what) = w.deletes(&id).await? {
@@ -65,8 +74,11 @@ async fn nothing_is_abandoned(w: &mut World) -> Checked {
     Ok(())
 }
 
-/// Where the one target cannot be decommissioned, every place takes creates.
+/// Where the one target cannot be decommissioned, every place takes creates, or each place can be decommissioned by itself.
 async fn nothing_is_decommissioned(w: &mut World) -> Checked {
+    if places_are_fields(w) {
+        return decommissioned_target(w).await;
+    }
     let target = the_one_target(w, Shape::Decommissioned)?;
     for placement in w.backend().placements() {
         let mut request = w.request();
@@ -112,7 +124,7 @@ pub(super) const DECOMMISSIONED_TARGET: Rule = Rule {
     check: Check::Case(|w| decommissioned_target(w).boxed()),
     absent: Some(Absence {
         check: |w| nothing_is_decommissioned(w).boxed(),
-        shows: "the config has no shape in which its one target is decommissioned, and creates succeeded at every place",
+        shows: "no config decommissions its one target, and creates succeeded at every place that is not decommissioned itself",
     }),
     why: "An admin empties a host before it is taken away. If it goes on getting proxies it is never empty; \
           if get or delete stop working there, its proxies look lost.",
@@ -120,7 +132,7 @@ pub(super) const DECOMMISSIONED_TARGET: Rule = Rule {
              still; creates at every placement must land elsewhere or be Permanent, and a repeated create of \
              the instance itself must not lead to another. Where an entry is declared to have one target, the \
              harness must know one, and be unable to decommission it, and creates at every placement must \
-             succeed.",
+             succeed; where it has several places that are no targets, one of those is decommissioned instead.",
     mend: "Leave decommissioned targets out in the one function that chooses a place for create; when a \
            request names one, answer `Error::permanent`. Everywhere else look among all configured targets.",
 };

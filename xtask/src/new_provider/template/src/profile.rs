@@ -17,6 +17,9 @@ use provider_api::{
         //@if not parts
         DeleteReturn,
         //@end
+        //@if places
+        Targets,
+        //@end
         BackendTest, ClientKind, CredentialsFrom, Delivery, IpSource, ListPartial, PlacementField, Quota, Readiness,
     },
 };
@@ -74,6 +77,7 @@ pub fn profile() -> Profile {
     //@end
     //@if places
     profile.list_partial = ListPartial::NotApplicable;
+    profile.targets = Targets::One;
     //@else
     profile.list_partial = ListPartial::OmitUnreachable;
     //@end
