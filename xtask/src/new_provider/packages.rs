@@ -30,7 +30,8 @@ pub(super) fn unpack(workspace: &Workspace, folder: &Path) -> Outcome {
             .ok_or_else(|| Stop::cannot(format!("cargo knows no package {name}, which authors depend on")))?;
         let stem = format!("{name}-{version}");
         let packed = workspace.target.join("package").join(format!("{stem}.crate"));
-        run::read(Command::new("tar").arg("-xzf").arg(&packed).arg("-C").arg(folder))?;
+        // Packed files are all of one old time, by which cargo would take changed ones for those that it has compiled.
+        run::read(Command::new("tar").arg("-xzmf").arg(&packed).arg("-C").arg(folder))?;
         let (from, to) = (folder.join(&stem), folder.join(name));
         fs::rename(&from, &to).map_err(|error| cannot_write(&to, &error))?;
         for file in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
