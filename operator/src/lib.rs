@@ -1,0 +1,15 @@
+//! A Kubernetes operator that runs egress proxies through providers. It links the registry of `provider-api` and knows
+//! nothing of backends: it branches on the class of an error and on the state of an instance, and on nothing else.
+//!
+//! | in | lives |
+//! |---|---|
+//! | [`resource`] | `Proxy` as the operator sees it |
+//! | [`mod@step`] | what to do next about one Proxy: pure |
+//! | [`backoff`] | how long to wait after failures |
+
+pub mod backoff;
+pub mod cluster;
+pub mod election;
+pub mod resource;
+pub mod shell;
+pub mod step;

@@ -1,0 +1,132 @@
+//! What a Proxy's spec names and others keep: user data and credentials in Secrets. Between reconciles only digests stay.
+
+use provider_api::{Access, CreateRequest, Credentials, Owner, Secret};
+
+use super::Shell;
+use crate::{
+    cluster::ClusterError,
+    resource::{CloudInit, Digest, GROUP, Inputs, Key, Proxy, SecretData, Spec, VERSION},
+    step::Missing,
+};
+
+/// The digests of a Proxy's inputs, or why they cannot be had, and the generation that they are for.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    generation: i64,
+    inputs: Result<Inputs, Missing>,
+}
+
+/// Before anybody has looked.
+pub(super) static UNKNOWN: Missing = Missing { reason: "SecretMissing", message: String::new() };
+
+/// What an instance is made from, with its secrets. It lives for one call.
+struct Contents {
+    cloud_init: Secret,
+    credentials: Option<Credentials>,
+}
+
+impl Resolved {
+    /// Reads what a Proxy names.
+    pub(super) async fn of(shell: &Shell, proxy: &Proxy) -> Self {
+        let inputs = match proxy.usable() {
+            Some(spec) => digests(shell, proxy, spec).await,
+            // The spec itself says what is wrong with it.
+            None => Err(Missing { reason: "InvalidSpec", message: "the spec cannot be used".to_owned() }),
+        };
+        Self { generation: proxy.generation, inputs }
+    }
+
+    pub(super) fn are_of(&self, proxy: &Proxy) -> bool {
+        self.generation == proxy.generation
+    }
+
+    pub(super) fn as_ref(&self) -> Result<&Inputs, &Missing> {
+        self.inputs.as_ref()
+    }
+}
+
+async fn digests(shell: &Shell, proxy: &Proxy, spec: &Spec) -> Result<Inputs, Missing> {
+    let cloud_init = match &spec.cloud_init {
+        CloudInit::Inline { digest, .. } => digest.clone(),
+        CloudInit::SecretRef { name, key } => {
+            Digest::of(value(&*secret(shell, proxy, name).await?, proxy, name, key)?.reveal())
+        }
+    };
+    let credentials = match &spec.credentials {
+        None => None,
+        Some(name) => {
+            let Credentials { username, password } = credentials(shell, proxy, name).await?;
+            Some(Digest::of(&[username.as_bytes(), &[0], password.reveal()].concat()))
+        }
+    };
+    Ok(Inputs { cloud_init, credentials, allowed_sources: shell.sources(spec).to_vec() })
+}
+
+/// The request for the instance of a Proxy that was just read, if it is still made from what has that digest.
+pub(super) async fn request(
+    shell: &Shell,
+    proxy: &Proxy,
+    spec_hash: &Digest,
+    acknowledged: Option<&str>,
+) -> Option<CreateRequest> {
+    let spec = proxy.usable()?;
+    let contents = contents(shell, proxy, spec).await.ok()?;
+    let inputs = digests(shell, proxy, spec).await.ok()?;
+    if spec.hash(&inputs) != *spec_hash {
+        return None;
+    }
+    let owner = Owner {
+        namespace: proxy.key.namespace.clone(),
+        name: proxy.key.name.clone(),
+        api_version: format!("{GROUP}/{VERSION}"),
+        kind: "Proxy".to_owned(),
+    };
+    let mut request = CreateRequest::new(proxy.uid.clone(), owner, contents.cloud_init);
+    request.placement = spec.placement.clone();
+    request.port = spec.port;
+    request.access = Access { allowed_sources: inputs.allowed_sources, credentials: contents.credentials };
+    request.acknowledged_failure = acknowledged.map(provider_api::FailureId::new);
+    Some(request)
+}
+
+async fn contents(shell: &Shell, proxy: &Proxy, spec: &Spec) -> Result<Contents, Missing> {
+    let cloud_init = match &spec.cloud_init {
+        CloudInit::Inline { text: Some(text), .. } => Secret::new(text.clone().into_bytes()),
+        CloudInit::Inline { text: None, .. } => return Err(UNKNOWN.clone()),
+        CloudInit::SecretRef { name, key } => {
+            value(&*secret(shell, proxy, name).await?, proxy, name, key)?.clone()
+        }
+    };
+    let credentials = match &spec.credentials {
+        None => None,
+        Some(name) => Some(credentials(shell, proxy, name).await?),
+    };
+    Ok(Contents { cloud_init, credentials })
+}
+
+async fn credentials(shell: &Shell, proxy: &Proxy, name: &str) -> Result<Credentials, Missing> {
+    let data = secret(shell, proxy, name).await?;
+    let username = value(&data, proxy, name, "username")?;
+    let password = value(&data, proxy, name, "password")?.clone();
+    match std::str::from_utf8(username.reveal()) {
+        Ok(username) if !username.is_empty() => Ok(Credentials { username: username.to_owned(), password }),
+        _ => Err(missing(format!("key username of Secret {}/{name} is no text", proxy.key.namespace))),
+    }
+}
+
+async fn secret(shell: &Shell, proxy: &Proxy, name: &str) -> Result<Box<SecretData>, Missing> {
+    let key = Key { namespace: proxy.key.namespace.clone(), name: name.to_owned() };
+    match shell.cluster.secret(&key).await {
+        Ok(Some(data)) => Ok(Box::new(data)),
+        Ok(None) | Err(ClusterError::NotFound) => Err(missing(format!("there is no Secret {key}"))),
+        Err(error) => Err(Missing { reason: "SecretUnreadable", message: format!("Secret {key}: {error}") }),
+    }
+}
+
+fn value<'d>(data: &'d SecretData, proxy: &Proxy, name: &str, key: &str) -> Result<&'d Secret, Missing> {
+    data.get(key).ok_or_else(|| missing(format!("Secret {}/{name} has no key {key}", proxy.key.namespace)))
+}
+
+fn missing(message: String) -> Missing {
+    Missing { reason: "SecretMissing", message }
+}
