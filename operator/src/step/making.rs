@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use provider_api::{Class, ProviderName};
 
-use super::{Action, Fact, Memory, Operation, Step, Stepping};
+use super::{Action, Fact, Operation, Step, Stepping};
 use crate::resource::{ConditionKind, Digest, Failure, InstanceRecord, Intent, Phase, Truth};
 
 /// Over how long attempts are spread that a provider's recovery releases.
@@ -14,10 +14,12 @@ const SPREAD: Duration = Duration::from_secs(60);
 
 impl Stepping<'_, '_> {
     /// Stores the id that create gave, whatever was wanted meanwhile: nothing that exists may be forgotten.
-    pub(super) fn record_what_was_made(mut self) -> Result<Step, Self> {
+    /// Whether there was something to store.
+    pub(super) fn records_what_was_made(&mut self) -> bool {
         let proxy = self.at.proxy;
-        let Some(made) = self.memory.made.take() else { return Err(self) };
-        let Some(intent) = proxy.status.intent.clone() else { return Err(self) };
+        let (Some(made), Some(intent)) = (self.memory.made.clone(), proxy.status.intent.clone()) else {
+            return false;
+        };
         self.status.instance = Some(InstanceRecord {
             provider: intent.provider,
             id: made.id.to_string(),
@@ -29,14 +31,13 @@ impl Stepping<'_, '_> {
         self.status.input_digest = None;
         self.status.address = None;
         self.status.endpoint = None;
-        self.memory.made = Some(made);
         self.memory.seen = None;
         if !proxy.deleting {
             self.phase(Phase::Provisioning);
             self.says_provisioned(Truth::False, "Created", "its instance was made, and comes up");
-            self.note(false, "Created", format!("{} was made", self.memory.made_id()));
+            self.note(false, "Created", format!("{} was made", made.id));
         }
-        Ok(self.then(Action::Wait(None)))
+        true
     }
 
     pub(super) fn make(mut self) -> Step {
@@ -148,11 +149,5 @@ impl Stepping<'_, '_> {
         self.phase(phase);
         self.says_provisioned(Truth::False, reason, message);
         self.then(Action::Wait(None))
-    }
-}
-
-impl Memory {
-    fn made_id(&self) -> String {
-        self.made.as_ref().map(|made| made.id.to_string()).unwrap_or_default()
     }
 }

@@ -357,10 +357,9 @@ impl Stepping<'_, '_> {
         if proxy.deleting && !proxy.held {
             return self.done(Action::Forget);
         }
-        self = match self.record_what_was_made() {
-            Ok(step) => return step,
-            Err(stepping) => stepping,
-        };
+        if self.records_what_was_made() {
+            return self.then(Action::Wait(None));
+        }
         if proxy.deleting {
             return self.delete();
         }
