@@ -1,0 +1,257 @@
+//! The API server of a world: one store, with versions and a log of every change, from which each operator's watch is fed
+//! as late as the plan says.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::task::AtomicWaker;
+use provider_api::{Secret, Uid};
+use proxy_operator::{
+    cluster::{ClusterError, Lease, ProviderHealth},
+    resource::{Asks, Digest, Key, Proxy, ResourceVersion, SecretData, Spec, Status},
+};
+use serde_json::Value;
+
+/// One stored Proxy. Spec and status are what was written, whoever wrote it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Object {
+    pub(crate) key: Key,
+    pub(crate) uid: String,
+    pub(crate) version: u64,
+    pub(crate) generation: i64,
+    pub(crate) deleting: bool,
+    pub(crate) held: bool,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) spec: Value,
+    pub(crate) status: Value,
+}
+
+impl Object {
+    /// As an operator reads it.
+    pub(crate) fn read(&self) -> Proxy {
+        Proxy {
+            key: self.key.clone(),
+            uid: Uid::parse(&self.uid).expect("the world's UIDs are well-formed"),
+            version: ResourceVersion(self.version.to_string()),
+            generation: self.generation,
+            deleting: self.deleting,
+            held: self.held,
+            asks: Asks::read(|key| self.annotations.get(key).map(String::as_str)),
+            spec: Arc::new(Spec::read(&self.spec)),
+            status: Status::read(Some(&self.status)),
+        }
+    }
+}
+
+/// One change, as the log keeps it.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) at: Duration,
+    pub(crate) what: Changed,
+}
+
+/// What changed.
+#[derive(Clone, Debug)]
+pub(crate) enum Changed {
+    Proxy(Arc<Object>),
+    Gone(Key, String),
+    Secret(Key),
+    Lease(Lease),
+}
+
+/// What was written, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Writes of Proxies: status and finalizer.
+    pub writes: u64,
+    /// Reads of one Proxy.
+    pub reads: u64,
+    /// Lists of all.
+    pub lists: u64,
+    /// Writes of leases.
+    pub leases: u64,
+    /// Writes of ProviderHealth.
+    pub health: u64,
+    /// Events.
+    pub events: u64,
+}
+
+/// The server. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct Server(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    state: Mutex<State>,
+    wakers: Mutex<Vec<Arc<AtomicWaker>>>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    version: u64,
+    uids: u64,
+    pub(crate) proxies: BTreeMap<Key, Arc<Object>>,
+    pub(crate) secrets: BTreeMap<Key, String>,
+    pub(crate) lease: Option<Lease>,
+    pub(crate) health: BTreeMap<String, ProviderHealth>,
+    pub(crate) log: Vec<Entry>,
+    pub(crate) counts: Counts,
+    /// When a Proxy was written last, by an operator.
+    pub(crate) last_write: Duration,
+}
+
+impl Server {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Is woken whenever something changes.
+    pub(crate) fn listener(&self) -> Arc<AtomicWaker> {
+        let waker = Arc::new(AtomicWaker::new());
+        let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those of watches that are gone.
+        wakers.retain(|waker| Arc::strong_count(waker) > 1);
+        wakers.push(Arc::clone(&waker));
+        waker
+    }
+
+    fn wake(&self) {
+        for waker in &*self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner) {
+            waker.wake();
+        }
+    }
+
+    /// Changes the store, and tells those who watch.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.state());
+        self.wake();
+        result
+    }
+}
+
+impl State {
+    /// Makes a Proxy; nothing where one of that name stands.
+    pub(crate) fn create(&mut self, key: &Key, spec: Value, at: Duration) {
+        if self.proxies.contains_key(key) {
+            return;
+        }
+        self.uids += 1;
+        let object = Object {
+            key: key.clone(),
+            uid: format!("uid-{}", self.uids),
+            version: 0,
+            generation: 1,
+            deleting: false,
+            held: false,
+            annotations: BTreeMap::new(),
+            spec,
+            status: Value::Null,
+        };
+        self.store(object, at);
+    }
+
+    /// Changes a Proxy by hand, past every version.
+    pub(crate) fn edit(&mut self, key: &Key, at: Duration, edit: impl FnOnce(&mut Object)) {
+        let Some(object) = self.proxies.get(key) else { return };
+        let mut object = Object::clone(object);
+        let spec = object.spec.clone();
+        edit(&mut object);
+        if object.spec != spec {
+            object.generation += 1;
+        }
+        self.store(object, at);
+    }
+
+    /// Asks for the deletion of a Proxy.
+    pub(crate) fn delete(&mut self, key: &Key, at: Duration) {
+        self.edit(key, at, |object| object.deleting = true);
+    }
+
+    /// Changes a Secret.
+    pub(crate) fn rotate(&mut self, key: &Key, text: String, at: Duration) {
+        self.secrets.insert(key.clone(), text);
+        self.version += 1;
+        self.log.push(Entry { at, what: Changed::Secret(key.clone()) });
+    }
+
+    /// An operator's write over the version that it read.
+    pub(crate) fn write(
+        &mut self,
+        proxy: &Proxy,
+        at: Duration,
+        write: impl FnOnce(&mut Object),
+    ) -> Result<Option<Proxy>, ClusterError> {
+        let Some(object) = self.proxies.get(&proxy.key) else { return Err(ClusterError::NotFound) };
+        if object.version.to_string() != proxy.version.0 || object.uid != proxy.uid.as_str() {
+            return Err(ClusterError::Conflict);
+        }
+        let mut object = Object::clone(object);
+        write(&mut object);
+        self.counts.writes += 1;
+        self.last_write = at;
+        Ok(self.store(object, at).map(|object| object.read()))
+    }
+
+    pub(crate) fn write_lease(&mut self, lease: &Lease, at: Duration) -> Result<Lease, ClusterError> {
+        if self.lease.as_ref().and_then(|lease| lease.version.as_ref()) != lease.version.as_ref() {
+            return Err(ClusterError::Conflict);
+        }
+        self.counts.leases += 1;
+        self.version += 1;
+        let stored = Lease { version: Some(ResourceVersion(self.version.to_string())), ..lease.clone() };
+        self.lease = Some(stored.clone());
+        self.log.push(Entry { at, what: Changed::Lease(stored.clone()) });
+        Ok(stored)
+    }
+
+    pub(crate) fn secret(&self, key: &Key) -> Option<SecretData> {
+        let text = self.secrets.get(key)?;
+        Some([("user-data".to_owned(), Secret::new(text.clone().into_bytes()))].into())
+    }
+
+    fn store(&mut self, mut object: Object, at: Duration) -> Option<Arc<Object>> {
+        let before = self.proxies.get(&object.key);
+        object.version = before.map_or(0, |before| before.version);
+        if before.is_some_and(|before| **before == object) {
+            return Some(Arc::clone(before.expect("it was just looked at")));
+        }
+        self.version += 1;
+        object.version = self.version;
+        let key = object.key.clone();
+        let object = Arc::new(object);
+        if object.deleting && !object.held {
+            self.proxies.remove(&key);
+            self.log.push(Entry { at, what: Changed::Gone(key, object.uid.clone()) });
+            return None;
+        }
+        self.proxies.insert(key, Arc::clone(&object));
+        self.log.push(Entry { at, what: Changed::Proxy(Arc::clone(&object)) });
+        Some(object)
+    }
+
+    /// The Proxies as they stood after the first `entries` of the log.
+    pub(crate) fn as_of(&self, entries: usize) -> BTreeMap<Key, Arc<Object>> {
+        let mut proxies = BTreeMap::new();
+        for entry in &self.log[..entries] {
+            match &entry.what {
+                Changed::Proxy(object) => drop(proxies.insert(object.key.clone(), Arc::clone(object))),
+                Changed::Gone(key, _) => drop(proxies.remove(key)),
+                Changed::Secret(_) | Changed::Lease(_) => {}
+            }
+        }
+        proxies
+    }
+
+    /// Where the log tells of the lease last.
+    pub(crate) fn last_lease(&self) -> Option<usize> {
+        self.log.iter().rposition(|entry| matches!(entry.what, Changed::Lease(_)))
+    }
+
+    /// The digest of all that ever happened here.
+    pub(crate) fn digest(&self) -> Digest {
+        Digest::of(format!("{:?}", self.log).as_bytes())
+    }
+}

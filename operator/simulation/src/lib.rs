@@ -1,0 +1,20 @@
+//! The operator in a simulated world that tries to break it.
+//!
+//! The world has one thread, one clock and one seed: the same plan makes the same world, step for step. The operators in it
+//! are the ones that people deploy, from their election down to each reconcile; below them are an API server and two backends
+//! in memory, and everything between may go wrong as the plan says. A watchdog looks at all of it.
+
+mod api;
+mod cloud;
+mod deeds;
+mod mischief;
+pub mod plan;
+mod pool;
+mod time;
+mod view;
+mod watchdog;
+mod world;
+
+pub use api::Counts;
+pub use watchdog::{Invariant, Violation};
+pub use world::{Build, Outcome, play};

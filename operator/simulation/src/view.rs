@@ -1,0 +1,228 @@
+//! The cluster as one operator sees it: requests that the plan lets go wrong, and watches that lag, freeze and skip.
+
+use std::{sync::Arc, task::Poll, time::Duration};
+
+use async_trait::async_trait;
+use futures::{
+    StreamExt,
+    future::poll_fn,
+    stream::{self, BoxStream},
+    task::AtomicWaker,
+};
+use provider_api::Uid;
+use proxy_operator::{
+    cluster::{Change, Cluster, ClusterError, Lease, ProviderHealth},
+    resource::{Key, Proxy, SecretData, Status},
+    step::Note,
+};
+
+use crate::{
+    api::{Changed, Entry, Server},
+    mischief::{Mischief, Struck},
+    watchdog::Watchdog,
+};
+
+/// One operator's way to the API server.
+pub(crate) struct View {
+    pub(crate) server: Server,
+    pub(crate) mischief: Mischief,
+    /// By how much its first look is behind.
+    pub(crate) behind: Duration,
+    pub(crate) watchdog: Watchdog,
+}
+
+impl View {
+    /// One request: it may be late, fail, or be done without anybody hearing of it.
+    async fn request<T>(
+        &self,
+        what: &str,
+        mutates: bool,
+        does: impl FnOnce(&Server, Duration) -> Result<T, ClusterError> + Send,
+    ) -> Result<T, ClusterError> {
+        let doubtful = |why: &str| ClusterError::Doubtful(format!("{what}: {why}"));
+        self.mischief.latency().await;
+        if self.mischief.is_api_down() {
+            self.mischief.pass(Duration::from_secs(1)).await;
+            return Err(doubtful("connection refused"));
+        }
+        let struck = self.mischief.strike(what, mutates);
+        if struck == Some(Struck::Before) {
+            return Err(doubtful("429 too many requests"));
+        }
+        let result = does(&self.server, self.mischief.now());
+        match struck {
+            None | Some(Struck::Before) => {
+                self.mischief.latency().await;
+                result
+            }
+            Some(Struck::After) => Err(doubtful("500 after all")),
+            Some(Struck::Silence) => {
+                self.mischief.pass(Duration::from_secs(30)).await;
+                Err(doubtful("no answer within 30 s"))
+            }
+            Some(Struck::Dead) => self.mischief.die().await,
+        }
+    }
+}
+
+#[async_trait]
+impl Cluster for View {
+    fn watch(&self) -> BoxStream<'static, Change> {
+        let (server, mischief, behind) = (self.server.clone(), self.mischief.clone(), self.behind);
+        let start = async move {
+            let since = mischief.now().saturating_sub(behind);
+            let next = server.state().log.partition_point(|entry| entry.at < since);
+            let proxies = server.state().as_of(next);
+            let all = proxies.values().map(|object| Arc::new(object.read())).collect();
+            let rest = Feed(Entries::new(server, mischief, next));
+            stream::iter([Change::All(all)]).chain(stream::unfold(rest, Feed::next))
+        };
+        Box::pin(stream::once(start).flatten())
+    }
+
+    async fn read(&self, key: &Key) -> Result<Option<Proxy>, ClusterError> {
+        let read = |server: &Server, _| {
+            let mut state = server.state();
+            state.counts.reads += 1;
+            Ok(state.proxies.get(key).map(|object| object.read()))
+        };
+        self.request("read", false, read).await
+    }
+
+    async fn list(&self) -> Result<Vec<Proxy>, ClusterError> {
+        let list = |server: &Server, _| {
+            let mut state = server.state();
+            state.counts.lists += 1;
+            Ok(state.proxies.values().map(|object| object.read()).collect())
+        };
+        self.request("list", false, list).await
+    }
+
+    async fn write_status(&self, proxy: &Proxy, status: &Status) -> Result<Proxy, ClusterError> {
+        let status = serde_json::to_value(status).expect("a status is data");
+        let write = |server: &Server, at| {
+            server.change(|state| state.write(proxy, at, |object| object.status = status))
+        };
+        self.request("write status", true, write).await?.ok_or(ClusterError::NotFound)
+    }
+
+    async fn hold(&self, proxy: &Proxy, held: bool) -> Result<Option<Proxy>, ClusterError> {
+        let what = if held { "hold" } else { "release" };
+        let write = |server: &Server, at| {
+            let written = server.change(|state| state.write(proxy, at, |object| object.held = held));
+            if !held && written.is_ok() {
+                self.watchdog.released(proxy.uid.as_str());
+            }
+            written
+        };
+        self.request(what, true, write).await
+    }
+
+    async fn secret(&self, key: &Key) -> Result<Option<SecretData>, ClusterError> {
+        self.request("read secret", false, |server, _| Ok(server.state().secret(key))).await
+    }
+
+    fn tell(&self, key: &Key, _: &Uid, note: &Note) {
+        self.server.state().counts.events += 1;
+        self.mischief.trace(|| format!("event of {key}: {} {}", note.reason, note.message));
+    }
+
+    fn watch_lease(&self) -> BoxStream<'static, Option<Lease>> {
+        let (server, mischief) = (self.server.clone(), self.mischief.clone());
+        let start = async move {
+            let (last, next) = {
+                let state = server.state();
+                (state.lease.clone(), state.log.len())
+            };
+            let rest = Entries::new(server, mischief, next);
+            let leases = stream::unfold(rest, |mut rest| async move {
+                loop {
+                    match rest.next().await.map(|entry| entry.what) {
+                        Some(Changed::Lease(lease)) => return Some((Some(lease), rest)),
+                        Some(_) => {}
+                        // The leases of that time were not seen; the last one is still in the log.
+                        None => rest.at = rest.server.state().last_lease().unwrap_or(rest.at),
+                    }
+                }
+            });
+            stream::iter([last]).chain(leases)
+        };
+        Box::pin(stream::once(start).flatten())
+    }
+
+    async fn write_lease(&self, lease: &Lease) -> Result<Lease, ClusterError> {
+        let write = |server: &Server, at| server.change(|state| state.write_lease(lease, at));
+        self.request("write lease", false, write).await
+    }
+
+    async fn write_health(&self, name: &str, health: &ProviderHealth) -> Result<(), ClusterError> {
+        let write = |server: &Server, _| {
+            let mut state = server.state();
+            state.counts.health += 1;
+            state.health.insert(name.to_owned(), health.clone());
+            Ok(())
+        };
+        self.request("write health", false, write).await
+    }
+}
+
+/// A watch of Proxies and Secrets.
+struct Feed(Entries);
+
+impl Feed {
+    async fn next(mut self) -> Option<(Change, Self)> {
+        loop {
+            let Some(entry) = self.0.next().await else {
+                // A watch that could not go on begins anew, and what was undone meanwhile is never told.
+                let state = self.0.server.state();
+                self.0.at = state.log.len();
+                let all = state.proxies.values().map(|object| Arc::new(object.read())).collect();
+                drop(state);
+                return Some((Change::All(all), self));
+            };
+            let change = match entry.what {
+                Changed::Proxy(object) => Change::Changed(Arc::new(object.read())),
+                Changed::Gone(key, uid) => {
+                    Change::Gone(key, Uid::parse(&uid).expect("the world's UIDs are well-formed"))
+                }
+                Changed::Secret(key) => Change::Secret(key),
+                Changed::Lease(_) => continue,
+            };
+            return Some((change, self));
+        }
+    }
+}
+
+/// The log from one point on, each entry as late as the operator's watches are.
+struct Entries {
+    server: Server,
+    mischief: Mischief,
+    at: usize,
+    listener: Arc<AtomicWaker>,
+}
+
+impl Entries {
+    fn new(server: Server, mischief: Mischief, at: usize) -> Self {
+        let listener = server.listener();
+        Self { server, mischief, at, listener }
+    }
+
+    /// The next entry; `None` when the watch stood still and has to begin anew.
+    async fn next(&mut self) -> Option<Entry> {
+        let entry = poll_fn(|context| {
+            self.listener.register(context.waker());
+            match self.server.state().log.get(self.at) {
+                Some(entry) => Poll::Ready(entry.clone()),
+                None => Poll::Pending,
+            }
+        })
+        .await;
+        self.mischief.lag(entry.at).await;
+        if let Some(until) = self.mischief.frozen_until() {
+            self.mischief.pass_until(until).await;
+            return None;
+        }
+        self.at += 1;
+        Some(entry)
+    }
+}
