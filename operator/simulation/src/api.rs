@@ -245,6 +245,12 @@ impl State {
         proxies
     }
 
+    /// When Proxies changed, up to a point in time.
+    pub(crate) fn changes(&self, until: Duration) -> Vec<Duration> {
+        let of_proxies = |entry: &&Entry| matches!(entry.what, Changed::Proxy(_) | Changed::Gone(..));
+        self.log.iter().filter(of_proxies).map(|entry| entry.at).take_while(|at| *at <= until).collect()
+    }
+
     /// Where the log tells of the lease last.
     pub(crate) fn last_lease(&self) -> Option<usize> {
         self.log.iter().rposition(|entry| matches!(entry.what, Changed::Lease(_)))

@@ -131,7 +131,7 @@ impl Clouds {
     fn config(&self) -> Value {
         let entry = |index: usize| {
             let block = self.of(index).block(&[]).expect("the plain block can be had");
-            json!({ "name": PROVIDERS[index], "type": TYPES[index], TYPES[index]: block })
+            json!({ "name": PROVIDERS[index], "type": TYPES[index], "probe": "off", TYPES[index]: block })
         };
         json!({ "providers": [entry(0), entry(1)] })
     }

@@ -10,6 +10,8 @@ mod deeds;
 mod mischief;
 pub mod plan;
 mod pool;
+pub mod saboteur;
+pub mod sweep;
 mod time;
 mod view;
 mod watchdog;
@@ -17,4 +19,5 @@ mod world;
 
 pub use api::Counts;
 pub use watchdog::{Invariant, Violation};
-pub use world::{Build, Outcome, play};
+pub use saboteur::Build;
+pub use world::{Outcome, play};

@@ -47,25 +47,15 @@ struct Inner {
     trace: Trace,
 }
 
-/// The story of a world, if it is to be told. Cheap to clone.
-#[derive(Clone, Default)]
-pub(crate) struct Trace(Option<Arc<Mutex<Vec<String>>>>);
+/// The story of a world, told as it happens where somebody wants to hear it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Trace(pub(crate) bool);
 
 impl Trace {
-    pub(crate) fn telling() -> Self {
-        Self(Some(Arc::default()))
-    }
-
-    pub(crate) fn line(&self, now: Duration, who: &str, line: impl FnOnce() -> String) {
-        if let Some(lines) = &self.0 {
-            let line = format!("{:>11.3} {who:<10} {}", now.as_secs_f64(), line());
-            lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+    pub(crate) fn line(self, now: Duration, who: &str, line: impl FnOnce() -> String) {
+        if self.0 {
+            println!("{:>11.3} {who:<10} {}", now.as_secs_f64(), line());
         }
-    }
-
-    pub(crate) fn lines(&self) -> Vec<String> {
-        let lines = self.0.as_ref().map(|lines| lines.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        lines.unwrap_or_default()
     }
 }
 

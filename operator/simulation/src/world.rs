@@ -9,10 +9,10 @@ use std::{
 use futures::{FutureExt, channel::mpsc::unbounded, future::pending};
 use proxy_operator::{
     cluster::Cluster,
-    election::{self, Terms},
+    election,
     resource::{Digest, Key},
     shell::{Brakes, Parts, Reconciler},
-    step::{Decide, Settings, step},
+    step::Settings,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -23,6 +23,7 @@ use crate::{
     mischief::{Mischief, Trace},
     plan::{Fault, Plan},
     pool::Pool,
+    saboteur::Build,
     time::{SkewedClock, Time},
     view::View,
     watchdog::{Invariant, Violation, Watchdog},
@@ -49,23 +50,10 @@ pub struct Outcome {
     pub counts: Counts,
     /// The requests and calls that change something, by operator and number.
     pub effective: Vec<Vec<(u32, String)>>,
+    /// When Proxies changed while there was something to do.
+    pub changes: Vec<Duration>,
     /// How long it took, in its own time.
     pub took: Duration,
-    /// What happened, if it was to be told.
-    pub trace: Vec<String>,
-}
-
-/// An operator, and how it differs from the one that people deploy.
-#[derive(Clone, Copy)]
-pub struct Build {
-    /// How it decides.
-    pub step: Decide,
-}
-
-impl Default for Build {
-    fn default() -> Self {
-        Self { step }
-    }
 }
 
 struct World {
@@ -95,9 +83,9 @@ struct Operator {
     crashes: Vec<(Duration, Duration, Duration)>,
 }
 
-/// Plays a plan; with `telling`, the outcome has its story.
+/// Plays a plan; with `telling`, what happens is printed as it does.
 pub fn play(plan: &Plan, build: Build, telling: bool) -> Outcome {
-    World::new(plan.clone(), build, if telling { Trace::telling() } else { Trace::default() }).run()
+    World::new(plan.clone(), build, Trace(telling)).run()
 }
 
 impl World {
@@ -106,7 +94,7 @@ impl World {
         let chance = Arc::new(Mutex::new(StdRng::seed_from_u64(plan.seed)));
         let server = Server::default();
         let clouds = Clouds::new(plan.setup, &time, plan.seed);
-        let watchdog = Watchdog::new(server.clone(), clouds.clone(), time.clone(), trace.clone());
+        let watchdog = Watchdog::new(server.clone(), clouds.clone(), time.clone(), trace);
         let faults: Arc<[Fault]> = plan.faults.clone().into();
         let operator = |number| {
             let skew = faults.iter().find_map(|fault| match fault {
@@ -127,7 +115,7 @@ impl World {
                     Arc::clone(&faults),
                     time.clone(),
                     Arc::clone(&chance),
-                    trace.clone(),
+                    trace,
                 ),
                 clock: Arc::new(SkewedClock::new(time.clone(), offset, rate)),
                 task: None,
@@ -147,7 +135,7 @@ impl World {
             self.clouds.clone(),
             self.watchdog.clone(),
             self.time.clone(),
-            self.trace.clone(),
+            self.trace,
         );
         self.pool.add(deeds.follow(self.plan.script.clone()).boxed());
         // The world must not jump past a crash.
@@ -166,8 +154,8 @@ impl World {
             lives: self.watchdog.lives(),
             counts: state.counts.clone(),
             effective: self.operators.iter().map(|operator| operator.mischief.effective()).collect(),
+            changes: state.changes(length),
             took: self.time.now(),
-            trace: self.trace.lines(),
         }
     }
 
@@ -271,7 +259,7 @@ impl World {
                 .boxed()
             }
         };
-        let elected = election::elect(cluster, clock, me, Terms::default(), work, pending());
+        let elected = election::elect(cluster, clock, me, (self.build.terms)(), work, pending());
         operator.task = Some(self.pool.add(elected.boxed()));
     }
 

@@ -190,6 +190,16 @@ impl Status {
         self.condition(kind).is_some_and(|condition| condition.status == Truth::True)
     }
 
+    /// What came back to what it was while a status was made up has not changed.
+    pub(crate) fn keep_transitions(&mut self, before: &Self) {
+        for condition in &mut self.conditions {
+            let same = before.condition(condition.kind).filter(|before| before.status == condition.status);
+            if let Some(before) = same {
+                condition.last_transition_time = before.last_transition_time;
+            }
+        }
+    }
+
     /// Says something of one aspect. The time moves only with the truth.
     pub fn say(&mut self, kind: ConditionKind, status: Truth, reason: &str, message: &str, now: Timestamp) {
         let before = self.condition(kind).filter(|condition| condition.status == status);

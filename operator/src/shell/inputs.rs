@@ -16,6 +16,9 @@ pub(super) struct Resolved {
     inputs: Result<Inputs, Missing>,
 }
 
+/// Of a Secret that may be there.
+const UNREADABLE: &str = "SecretUnreadable";
+
 /// Before anybody has looked.
 pub(super) static UNKNOWN: Missing = Missing { reason: "SecretMissing", message: String::new() };
 
@@ -36,8 +39,10 @@ impl Resolved {
         Self { generation: proxy.generation, inputs }
     }
 
-    pub(super) fn are_of(&self, proxy: &Proxy) -> bool {
-        self.generation == proxy.generation
+    /// Whether they still are what that Proxy names; what could not be read is worth another look `at_first`.
+    pub(super) fn are_of(&self, proxy: &Proxy, at_first: bool) -> bool {
+        let is_doubtful = self.inputs.as_ref().is_err_and(|missing| missing.reason == UNREADABLE);
+        self.generation == proxy.generation && !(is_doubtful && at_first)
     }
 
     pub(super) fn as_ref(&self) -> Result<&Inputs, &Missing> {
@@ -119,7 +124,7 @@ async fn secret(shell: &Shell, proxy: &Proxy, name: &str) -> Result<Box<SecretDa
     match shell.cluster.secret(&key).await {
         Ok(Some(data)) => Ok(Box::new(data)),
         Ok(None) | Err(ClusterError::NotFound) => Err(missing(format!("there is no Secret {key}"))),
-        Err(error) => Err(Missing { reason: "SecretUnreadable", message: format!("Secret {key}: {error}") }),
+        Err(error) => Err(Missing { reason: UNREADABLE, message: format!("Secret {key}: {error}") }),
     }
 }
 

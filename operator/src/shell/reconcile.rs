@@ -79,7 +79,7 @@ pub(super) async fn reconcile(
 }
 
 async fn until_it_waits(shell: &Arc<Shell>, known: &mut Known, news: &mut UnboundedReceiver<News>) -> Ended {
-    let mut fresh = false;
+    let (mut fresh, mut has_resolved) = (false, false);
     loop {
         while let Some(Some(one)) = news.next().now_or_never() {
             known.take(one);
@@ -87,7 +87,9 @@ async fn until_it_waits(shell: &Arc<Shell>, known: &mut Known, news: &mut Unboun
         if known.gone {
             return Ended::Forget;
         }
-        if !known.inputs.as_ref().is_some_and(|inputs| inputs.are_of(&known.proxy)) {
+        // What could not be read is read again with the next reconcile, and not with each step.
+        let is_first = !std::mem::replace(&mut has_resolved, true);
+        if known.inputs.as_ref().is_none_or(|inputs| !inputs.are_of(&known.proxy, is_first)) {
             known.inputs = Some(Resolved::of(shell, &known.proxy).await);
         }
         let decided = decide(shell, known, fresh, None);

@@ -108,8 +108,12 @@ impl Stepping<'_, '_> {
                 match &mut self.memory.found {
                     // One of those that a search found.
                     Some(found) => {
-                        found.truncate(found.len() - 1);
+                        found.pop();
+                        let was_last = found.is_empty();
                         self.memory.searched_again = true;
+                        if was_last {
+                            self.poll_later();
+                        }
                     }
                     None => {
                         self.memory.accepted = true;
@@ -120,7 +124,9 @@ impl Stepping<'_, '_> {
             }
             Err(error) => {
                 let wait = self.after_failure(&error);
-                self.memory.next_poll = Some(self.at.tick + wait);
+                // An id that was edited is no reason to wait: the listing may know better.
+                let search_now = error.class() == FailureClass::Permanent && self.memory.found.is_none();
+                self.memory.next_poll = (!search_now).then_some(self.at.tick + wait);
                 self.memory.stuck = Some(error);
             }
         }

@@ -17,6 +17,13 @@ impl Stepping<'_, '_> {
             }
             return self.release();
         }
+        if !std::mem::replace(&mut self.memory.deleting, true) {
+            // What was waited for before is of no interest any more.
+            self.memory.next_poll = None;
+            self.memory.polls = 0;
+            self.memory.stuck = None;
+            self.memory.found = None;
+        }
         if self.memory.removing.is_some() || self.memory.polls >= SLOW {
             self.says_deleting();
         }
@@ -39,12 +46,12 @@ impl Stepping<'_, '_> {
             self.says_deleting();
             self.says_stuck("DeleteFailed", &error.to_string());
             // Its id may have been edited: then the listing knows better. What is not in a whole listing does not exist.
-            if error.class() == FailureClass::Permanent || self.memory.found.is_some() {
-                if self.memory.found.as_ref().is_some_and(Vec::is_empty) {
-                    return self.release();
-                }
-                return self.search(&instance.provider);
+            if error.class() == FailureClass::Permanent {
+                self.memory.by_listing = true;
             }
+        }
+        if self.memory.by_listing {
+            return if self.has_found_nothing() { self.release() } else { self.search(&instance.provider) };
         }
         self.remove(&instance.provider, &ProviderId::new(&instance.id))
     }
@@ -54,15 +61,19 @@ impl Stepping<'_, '_> {
             self.says_deleting();
             return self.waits_for_its_provider(&intent.provider);
         }
-        if self.memory.found.as_ref().is_some_and(Vec::is_empty) {
-            if !self.memory.searched_again {
-                // What was just deleted may not be gone, and is looked for once more.
-                return self.release();
-            }
-            self.memory.found = None;
-            self.memory.searched_again = false;
+        if self.has_found_nothing() { self.release() } else { self.search(&intent.provider) }
+    }
+
+    /// Whether a whole listing has nothing of the Proxy. What was just deleted may not be gone yet, and is looked for again.
+    fn has_found_nothing(&mut self) -> bool {
+        if !self.memory.found.as_ref().is_some_and(Vec::is_empty) {
+            return false;
         }
-        self.search(&intent.provider)
+        if std::mem::take(&mut self.memory.searched_again) {
+            self.memory.found = None;
+            return false;
+        }
+        true
     }
 
     fn release(mut self) -> Step {

@@ -59,6 +59,11 @@ impl Stepping<'_, '_> {
         if let Some(intent) = intent.as_ref().filter(|intent| is_stale(intent)) {
             return self.undo(intent);
         }
+        self.memory.found = None;
+        self.memory.searched_again = false;
+        if intent.is_none() {
+            self.memory.made = None;
+        }
         let Some(fact) = self.fact(&spec.provider) else {
             let message = format!("no provider is configured under the name {}", spec.provider);
             return self.cannot_make(Phase::Pending, "ProviderNotConfigured", &message);
@@ -148,6 +153,8 @@ impl Stepping<'_, '_> {
         }
         self.phase(phase);
         self.says_provisioned(Truth::False, reason, message);
-        self.then(Action::Wait(None))
+        // Config, spec and Secrets tell when they change; what could not be read tells nothing.
+        let again = (reason == "SecretUnreadable").then(|| self.at.settings.backoff.after(4, self.at.chance));
+        self.then(Action::Wait(again))
     }
 }

@@ -184,6 +184,10 @@ pub struct Memory {
     found: Option<Vec<ProviderId>>,
     /// Something that a search found was deleted, so the next search may find more.
     searched_again: bool,
+    /// Its id is of no use: the listing says what there is.
+    by_listing: bool,
+    /// The Proxy's deletion has been taken up.
+    deleting: bool,
     /// An instance is being replaced for its health, until the next one is healthy.
     mending: bool,
     /// What is left behind for good.
@@ -401,7 +405,8 @@ impl Stepping<'_, '_> {
     }
 
     /// Writes the status that is wanted, and only once it stands goes on to do something.
-    fn then(self, action: Action) -> Step {
+    fn then(mut self, action: Action) -> Step {
+        self.status.keep_transitions(&self.at.proxy.status);
         if self.status == self.at.proxy.status {
             return self.done(action);
         }

@@ -11,6 +11,7 @@ use crate::resource::{ConditionKind, InstanceRecord, Phase, Truth};
 impl Stepping<'_, '_> {
     pub(super) fn watch(mut self, instance: &InstanceRecord) -> Step {
         self.memory.made = None;
+        self.memory.found = None;
         if self.memory.removing.is_some() {
             return self.replace(instance);
         }
