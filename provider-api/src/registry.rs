@@ -4,8 +4,11 @@
 use std::{
     collections::BTreeMap,
     fmt,
+    path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock},
 };
+
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     Built, Context, Identity, Profile, ProviderName,
@@ -125,6 +128,26 @@ pub struct Entry {
     pub built: Built,
     source: Node,
     identity: Identity,
+    files: Vec<PathBuf>,
+}
+
+impl Entry {
+    /// The SHA-256 of what the config says of it, and of whose instances are ours: what a failure may rest on. Where the
+    /// entry stands in the file does not count, and what its [files](Self::files) hold does not either.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        self.source.feed(&mut hash);
+        for installation in [&self.identity.installation].into_iter().chain(&self.identity.adopt) {
+            hash.update((installation.as_str().len() as u64).to_be_bytes());
+            hash.update(installation.as_str().as_bytes());
+        }
+        hash.finalize().into()
+    }
+
+    /// Every path that its constructor read as one, credentials above all, in the order of reading.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        self.files.iter().map(PathBuf::as_path)
+    }
 }
 
 /// The providers of one config file, by configured name.
@@ -261,7 +284,9 @@ impl Registry {
         let common = common.unwrap_or_else(placeholder);
         let context = surroundings(&common.name);
         let before = collector.len();
+        collector.take_paths();
         let fresh = (provider_type.build)(&common, &mut own, context.clone());
+        let files = collector.take_paths();
         drop(own);
         if collector.len() > before || !usable {
             return None;
@@ -274,7 +299,14 @@ impl Registry {
         let kept = old.get(&common.name).filter(unchanged);
         let built = kept.map_or_else(|| finish(fresh, &context), |entry| entry.built.clone());
         let identity = context.identity;
-        Some(Entry { common, provider_type: provider_type.name, built, source: node.clone(), identity })
+        Some(Entry {
+            common,
+            provider_type: provider_type.name,
+            built,
+            source: node.clone(),
+            identity,
+            files,
+        })
     }
 
     fn find(&self, name: &str) -> Option<&ProviderType> {

@@ -4,6 +4,7 @@ use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     fmt,
+    path::PathBuf,
 };
 
 use super::{FromNode, Mapping, Node, node::Value};
@@ -50,22 +51,34 @@ impl fmt::Display for ConfigReport {
 
 impl std::error::Error for ConfigReport {}
 
-/// Where problems are collected while a file is read.
+/// Where problems are collected while a file is read, and the paths that were read as such.
 #[derive(Debug, Default)]
-pub(crate) struct Collector(RefCell<Vec<Problem>>);
+pub(crate) struct Collector {
+    problems: RefCell<Vec<Problem>>,
+    paths: RefCell<Vec<PathBuf>>,
+}
 
 impl Collector {
     pub(crate) fn push(&self, path: &str, line: u64, message: impl Into<String>) {
         let line = (line > 0).then_some(line);
-        self.0.borrow_mut().push(Problem { path: path.to_owned(), line, message: message.into() });
+        self.problems.borrow_mut().push(Problem { path: path.to_owned(), line, message: message.into() });
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.borrow().len()
+        self.problems.borrow().len()
+    }
+
+    pub(crate) fn found_path(&self, path: &std::path::Path) {
+        self.paths.borrow_mut().push(path.to_owned());
+    }
+
+    /// The paths that were read since this was asked last.
+    pub(crate) fn take_paths(&self) -> Vec<PathBuf> {
+        self.paths.take()
     }
 
     pub(crate) fn into_result<T>(self, value: T) -> Result<T, ConfigReport> {
-        let mut problems = self.0.into_inner();
+        let mut problems = self.problems.into_inner();
         problems.sort_by_key(|problem| problem.line);
         if problems.is_empty() { Ok(value) } else { Err(ConfigReport(problems)) }
     }

@@ -8,6 +8,8 @@ use serde::{
 };
 use serde_saphyr::{DuplicateKeyPolicy, Spanned, alias_limits, budget, options};
 
+use sha2::{Digest as _, Sha256};
+
 use super::{ConfigReport, Problem};
 
 /// A mapping's entries in their order.
@@ -72,6 +74,34 @@ impl Node {
     /// An empty mapping, for a section that was left out.
     pub fn empty() -> Self {
         Self { line: 0, value: Value::Map(Vec::new()) }
+    }
+
+    /// Feeds what it holds to a hash: equal nodes feed the same, and no two others do.
+    pub(crate) fn feed(&self, hash: &mut Sha256) {
+        let mut bytes = |kind: u8, bytes: &[u8]| {
+            hash.update([kind]);
+            hash.update((bytes.len() as u64).to_be_bytes());
+            hash.update(bytes);
+        };
+        match &self.value {
+            Value::Null => bytes(0, &[]),
+            Value::Bool(value) => bytes(1, &[u8::from(*value)]),
+            Value::Integer(value) => bytes(2, &value.to_be_bytes()),
+            Value::Float(value) => bytes(3, &value.to_bits().to_be_bytes()),
+            Value::Text(text) => bytes(4, text.as_bytes()),
+            Value::List(items) => {
+                bytes(5, &(items.len() as u64).to_be_bytes());
+                items.iter().for_each(|item| item.feed(hash));
+            }
+            Value::Map(map) => {
+                bytes(6, &(map.len() as u64).to_be_bytes());
+                for (key, item) in map {
+                    hash.update((key.len() as u64).to_be_bytes());
+                    hash.update(key.as_bytes());
+                    item.feed(hash);
+                }
+            }
+        }
     }
 
     /// What kind of value it is, for messages.

@@ -214,8 +214,19 @@ macro_rules! parsed {
         }
     )*};
 }
+/// The file at a path may change without the config: who watches credentials asks for these
+/// ([`Entry::files`](crate::Entry::files)).
+#[allow(private_interfaces)]
+impl FromNode for PathBuf {
+    const EXPECTED: &'static str = "a path";
+    fn from_node(node: &Node, path: &str, collector: &Collector) -> Option<Self> {
+        let found = Self::from(String::from_node(node, path, collector)?);
+        collector.found_path(&found);
+        Some(found)
+    }
+}
+
 parsed! {
-    PathBuf, "a path", |text| Ok(PathBuf::from(text));
     IpAddr, "an IP address", |text| text.parse().map_err(|_| format!("{text:?} is not an IP address"));
     IpNet, "a network such as 10.0.0.0/8", |text| {
         text.parse::<IpNet>().map_err(|_| format!("{text:?} is not a network such as 10.0.0.0/8"))

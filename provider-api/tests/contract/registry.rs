@@ -121,3 +121,18 @@ fn one_name_is_one_type() {
     let again = registry.types()[0].clone();
     registry.register(again);
 }
+
+#[test]
+fn the_digest_of_an_entry_tells_what_the_config_says_and_whose_instances_are_ours() {
+    let (registry, _) = registry();
+    let digest = |yaml: &str, identity| {
+        let providers = registry.load(yaml, no_top, surroundings(identity)).unwrap();
+        providers.get(&name("a")).unwrap().digest()
+    };
+    let here = digest(&yaml(&[("a", 1)]), identity("us"));
+    assert_eq!(here, digest(&yaml(&[("b", 7), ("a", 1)]), identity("us")), "the line does not count");
+    assert_ne!(here, digest(&yaml(&[("a", 2)]), identity("us")));
+    assert_ne!(here, digest(&yaml(&[("a", 1)]), identity("them")));
+    let adopting = Identity { adopt: vec![identity("old").installation], ..identity("us") };
+    assert_ne!(here, digest(&yaml(&[("a", 1)]), adopting));
+}
