@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures::stream::BoxStream;
-use provider_api::{TargetStatus, Timestamp, Uid};
+use provider_api::{ProviderName, TargetStatus, Timestamp, Uid};
 
 use crate::{
     resource::{Key, Proxy, ResourceVersion, SecretData, Status},
@@ -70,6 +70,15 @@ pub trait Cluster: Send + Sync + 'static {
     /// # Errors
     /// As for [`Cluster::write_status`].
     async fn write_health(&self, name: &str, health: &ProviderHealth) -> Result<(), ClusterError>;
+
+    /// Removes every `ProviderHealth` but those of the providers that are configured.
+    ///
+    /// # Errors
+    /// As for [`Cluster::write_status`].
+    async fn keep_health(&self, configured: &[ProviderName]) -> Result<(), ClusterError>;
+
+    /// Tells people about a configured provider, as an event of its `ProviderHealth`. It is queued, and may be lost.
+    fn tell_of_provider(&self, name: &ProviderName, note: &Note);
 }
 
 /// What a watch tells.

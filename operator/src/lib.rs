@@ -6,9 +6,13 @@
 //! | [`resource`] | `Proxy` as the operator sees it |
 //! | [`mod@step`] | what to do next about one Proxy: pure |
 //! | [`backoff`] | how long to wait after failures |
+//! | [`collector`] | what has no owner any more is found and deleted |
 
 pub mod backoff;
 pub mod cluster;
+pub mod collector;
+#[cfg(test)]
+mod doubles;
 pub mod election;
 pub mod resource;
 pub mod shell;

@@ -51,6 +51,12 @@ impl Term {
         Self(Arc::new(AtomicU64::new(u64::MAX)))
     }
 
+    /// One that is over.
+    #[cfg(test)]
+    pub(crate) fn over() -> Self {
+        Self::until(Duration::ZERO)
+    }
+
     /// Whether it still holds.
     pub fn holds(&self, clock: &dyn Clock) -> bool {
         nanos(clock.monotonic()) < self.0.load(Ordering::SeqCst)
