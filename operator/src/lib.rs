@@ -7,6 +7,7 @@
 //! | [`mod@step`] | what to do next about one Proxy: pure |
 //! | [`backoff`] | how long to wait after failures |
 //! | [`collector`] | what has no owner any more is found and deleted |
+//! | [`health`] | whether providers can be used, proxies serve, and inputs have changed |
 
 pub mod backoff;
 pub mod cluster;
@@ -14,6 +15,7 @@ pub mod collector;
 #[cfg(test)]
 mod doubles;
 pub mod election;
+pub mod health;
 pub mod resource;
 pub mod shell;
 pub mod step;

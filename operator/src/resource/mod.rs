@@ -10,6 +10,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use provider_api::{Name, ProviderName, Uid};
 
 pub use digest::Digest;
+pub(crate) use digest::Digester;
 pub use spec::{CloudInit, Spec, Unusable};
 pub use status::{Condition, ConditionKind, Failure, InstanceRecord, Intent, Phase, Status, Truth};
 
