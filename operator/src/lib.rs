@@ -8,10 +8,12 @@
 //! | [`backoff`] | how long to wait after failures |
 //! | [`collector`] | what has no owner any more is found and deleted |
 //! | [`health`] | whether providers can be used, proxies serve, and inputs have changed |
+//! | [`mod@config`] | the operator's own keys in its config file |
 
 pub mod backoff;
 pub mod cluster;
 pub mod collector;
+pub mod config;
 #[cfg(test)]
 mod doubles;
 pub mod election;
