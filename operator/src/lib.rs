@@ -9,6 +9,10 @@
 //! | [`collector`] | what has no owner any more is found and deleted |
 //! | [`health`] | whether providers can be used, proxies serve, and inputs have changed |
 //! | [`mod@config`] | the operator's own keys in its config file |
+//! | [`shell`] | every Proxy through its steps |
+//! | [`election`] | who of several operators works |
+//! | [`cluster`] | what is needed of Kubernetes |
+//! | [`work`] | all of it together, for one term |
 
 pub mod backoff;
 pub mod cluster;
@@ -21,3 +25,4 @@ pub mod health;
 pub mod resource;
 pub mod shell;
 pub mod step;
+pub mod work;

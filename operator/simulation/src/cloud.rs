@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use provider_api::{
     Built, Context, CreateRequest, Deleted, Error, GetError, Identity, InstallationId, Instance, Listing,
-    Live, Profile, Provider, ProviderId, ProviderName, ProviderType, Registry, decorate,
+    Live, Profile, Provider, ProviderId, ProviderName, ProviderType, Registry, decorate, mark,
 };
 use providertest::{
     harness::{Backend, Case, Harness, Thing, ThingKind},
@@ -131,10 +131,15 @@ impl Clouds {
     fn config(&self) -> Value {
         let entry = |index: usize| {
             let block = self.of(index).block(&[]).expect("the plain block can be had");
-            json!({ "name": PROVIDERS[index], "type": TYPES[index], "probe": "off", TYPES[index]: block })
+            json!({ "name": PROVIDERS[index], "type": TYPES[index], TYPES[index]: block })
         };
         json!({ "providers": [entry(0), entry(1)] })
     }
+}
+
+/// Whose an instance is, by its mark.
+pub(crate) fn owner(thing: &Thing) -> Option<&String> {
+    thing.marks.get(mark::UID)
 }
 
 /// A provider as an operator calls it.

@@ -10,6 +10,7 @@ mod deeds;
 mod mischief;
 pub mod plan;
 mod pool;
+mod prober;
 pub mod saboteur;
 pub mod sweep;
 mod time;
@@ -18,6 +19,6 @@ mod watchdog;
 mod world;
 
 pub use api::Counts;
-pub use watchdog::{Invariant, Violation};
 pub use saboteur::Build;
+pub use watchdog::{Invariant, Violation};
 pub use world::{Outcome, play};

@@ -9,8 +9,9 @@ use std::{
 
 use clap::Parser;
 use operator_simulation::{
-    Build, Outcome, play,
+    Build, Outcome,
     plan::Plan,
+    play,
     saboteur::{SABOTEURS, Saboteur},
     sweep,
 };
@@ -75,7 +76,10 @@ fn worlds(flags: &Flags) -> Result<bool, String> {
         Some(path) => {
             let text = std::fs::read_to_string(path);
             let text = text.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-            vec![serde_json::from_str(&text).map_err(|error| format!("{} is no plan: {error}", path.display()))?]
+            vec![
+                serde_json::from_str(&text)
+                    .map_err(|error| format!("{} is no plan: {error}", path.display()))?,
+            ]
         }
         None => random(flags, flags.seeds),
     };
@@ -121,7 +125,13 @@ fn sweeps() -> bool {
     let played: usize = results.iter().map(|(_, swept)| swept.plans).sum();
     let mut broken = 0;
     for (plan, swept) in &results {
-        println!("{:?}, script {}: {} plans, {} broken", plan.setup, plan.seed, swept.plans, swept.broken.len());
+        println!(
+            "{:?}, script {}: {} plans, {} broken",
+            plan.setup,
+            plan.seed,
+            swept.plans,
+            swept.broken.len()
+        );
         for one in swept.broken.iter().take(3) {
             println!("  {:?}, lives {:?}", one.violations, one.lives);
             println!("  plan {}", serde_json::to_string(&one.plan).unwrap_or_default());
@@ -137,11 +147,14 @@ fn saboteurs(flags: &Flags) -> bool {
     for saboteur in SABOTEURS {
         let first = random(flags, saboteur.within).into_iter().enumerate().find_map(|(count, plan)| {
             let outcome = play(&plan, saboteur.build, false);
-            let seen = outcome.violations.iter().find(|seen| saboteur.breaks.contains(&seen.invariant)).cloned();
+            let seen =
+                outcome.violations.iter().find(|seen| saboteur.breaks.contains(&seen.invariant)).cloned();
             seen.map(|seen| (count + 1, seen))
         });
         match first {
-            Some((count, seen)) => println!("{:<36} {:?} after {count}: {}", saboteur.name, seen.invariant, seen.what),
+            Some((count, seen)) => {
+                println!("{:<36} {:?} after {count}: {}", saboteur.name, seen.invariant, seen.what)
+            }
             None => {
                 uncaught += 1;
                 println!("{:<36} NOT SEEN in {} seeds", saboteur.name, saboteur.within);

@@ -79,7 +79,9 @@ pub fn beginnings() -> Vec<Plan> {
 pub fn sweep(plan: &Plan, build: Build) -> Swept {
     let reference = play(plan, build, false);
     let mut swept = Swept::default();
-    for fault in crashes_and_lost_answers(&reference).chain(stale_restarts(&reference)).chain(unobserved(&reference)) {
+    for fault in
+        crashes_and_lost_answers(&reference).chain(stale_restarts(&reference)).chain(unobserved(&reference))
+    {
         let plan = Plan { faults: vec![fault], ..plan.clone() };
         let outcome = play(&plan, build, false);
         swept.plans += 1;

@@ -9,7 +9,7 @@ use futures::{
     stream::{self, BoxStream},
     task::AtomicWaker,
 };
-use provider_api::Uid;
+use provider_api::{ProviderName, Uid};
 use proxy_operator::{
     cluster::{Change, Cluster, ClusterError, Lease, ProviderHealth},
     resource::{Key, Proxy, SecretData, Status},
@@ -163,6 +163,19 @@ impl Cluster for View {
             Ok(())
         };
         self.request("write health", false, write).await
+    }
+
+    async fn keep_health(&self, configured: &[ProviderName]) -> Result<(), ClusterError> {
+        let keep = |server: &Server, _| {
+            server.state().health.retain(|name, _| configured.iter().any(|kept| kept.as_str() == name));
+            Ok(())
+        };
+        self.request("keep health", false, keep).await
+    }
+
+    fn tell_of_provider(&self, name: &ProviderName, note: &Note) {
+        self.server.state().counts.events += 1;
+        self.mischief.trace(|| format!("event of {name}: {} {}", note.reason, note.message));
     }
 }
 

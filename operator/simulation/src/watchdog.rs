@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use provider_api::{CreateRequest, ProviderId, mark};
+use provider_api::{CreateRequest, ProviderId};
 use proxy_operator::{
     election::Term,
     resource::{CloudInit, ConditionKind, Key, Phase},
@@ -14,7 +14,7 @@ use proxy_operator::{
 
 use crate::{
     api::{Object, Server},
-    cloud::{Clouds, PROVIDERS},
+    cloud::{Clouds, PROVIDERS, owner},
     mischief::Trace,
     time::{SkewedClock, Time},
 };
@@ -333,10 +333,6 @@ impl Watchdog {
             }
         }
     }
-}
-
-fn owner(thing: &providertest::harness::Thing) -> Option<&String> {
-    thing.marks.get(mark::UID)
 }
 
 impl std::fmt::Debug for Watchdog {

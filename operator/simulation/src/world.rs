@@ -6,13 +6,15 @@ use std::{
     time::Duration,
 };
 
-use futures::{FutureExt, channel::mpsc::unbounded, future::pending};
+use futures::{FutureExt, future::pending};
 use proxy_operator::{
     cluster::Cluster,
-    election,
+    collector, election,
+    health::{provider, proxy},
     resource::{Digest, Key},
-    shell::{Brakes, Parts, Reconciler},
-    step::Settings,
+    shell::Brakes,
+    step,
+    work,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 
@@ -23,6 +25,7 @@ use crate::{
     mischief::{Mischief, Trace},
     plan::{Fault, Plan},
     pool::Pool,
+    prober::SimulatedProber,
     saboteur::Build,
     time::{SkewedClock, Time},
     view::View,
@@ -232,31 +235,31 @@ impl World {
         let cluster: Arc<dyn Cluster> = Arc::new(view);
         let clock = Arc::clone(&operator.clock);
         let providers = self.clouds.providers(&clock, &self.pool, &operator.mischief, &self.watchdog);
-        let (watchdog, step) = (self.watchdog.clone(), self.build.step);
+        let watchdog = self.watchdog.clone();
         let who = u32::try_from(number).unwrap_or(0);
+        let prober =
+            SimulatedProber::new(self.server.clone(), self.clouds.clone(), operator.mischief.clone());
+        let whole = work::Operator {
+            cluster: Arc::clone(&cluster),
+            providers,
+            clock: Arc::clone(&clock) as Arc<dyn provider_api::Clock>,
+            spawner: Arc::new(self.pool.clone()),
+            prober: Arc::new(prober),
+            reconcile: step::Settings::default(),
+            brakes: Brakes::default(),
+            collector: collector::Settings::default(),
+            provider_health: provider::Settings::default(),
+            probe: proxy::Settings::default(),
+            inputs_every: Duration::from_secs(10),
+            default_sources: Vec::new(),
+            step: self.build.step,
+            seed,
+        };
         let work = {
-            let (cluster, clock) = (Arc::clone(&cluster), Arc::clone(&clock));
+            let clock = Arc::clone(&clock);
             move |term: election::Term| {
                 watchdog.leads(who, term.clone(), Arc::clone(&clock));
-                let (_told, told) = unbounded();
-                let (tells, _heard) = unbounded();
-                let parts = Parts {
-                    cluster: Arc::clone(&cluster),
-                    providers: Arc::clone(&providers),
-                    clock: Arc::clone(&clock) as Arc<dyn provider_api::Clock>,
-                    term,
-                    settings: Settings::default(),
-                    step,
-                    brakes: Brakes::default(),
-                    default_sources: Vec::new(),
-                    seed,
-                };
-                let reconciler = Reconciler::new(parts, told, tells);
-                async move {
-                    let _keep = (_told, _heard);
-                    reconciler.run().await;
-                }
-                .boxed()
+                whole.clone().work(term).boxed()
             }
         };
         let elected = election::elect(cluster, clock, me, (self.build.terms)(), work, pending());
@@ -287,6 +290,10 @@ impl World {
         let unsettled = self.watchdog.unsettled();
         if !unsettled.is_empty() {
             self.watchdog.violated(Invariant::Converges, format!("not for long: {}", unsettled.join("; ")));
+        }
+        let orphans = self.watchdog.orphans();
+        if !orphans.is_empty() {
+            self.watchdog.violated(Invariant::NoOrphans, orphans.join(", "));
         }
         self.watchdog.checks_truth();
     }

@@ -162,8 +162,8 @@ impl Reconciler {
             let sleep = self.until_the_next();
             let mut sleep = sleep.fuse();
             select_biased! {
-                change = changes.select_next_some() => self.changed(change),
                 told = self.told.select_next_some() => self.take_told(told),
+                change = changes.select_next_some() => self.changed(change),
                 reconciled = self.active.select_next_some() => self.ended(reconciled),
                 () = sleep => {}
             }
