@@ -16,6 +16,7 @@ impl Stepping<'_, '_> {
         if self.memory.found.as_ref().is_some_and(Vec::is_empty) {
             self.status.intent = None;
             self.memory.failure = None;
+            self.memory.next_create = None;
             self.status.last_failure = None;
             self.status.input_digest = None;
             return self.then(Action::Wait(None));

@@ -769,6 +769,7 @@ mod deleting {
     fn deleted() -> Life {
         let mut life = Life::running();
         life.proxy.deleting = true;
+        life.fresh = false;
         life
     }
 

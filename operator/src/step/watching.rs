@@ -22,7 +22,6 @@ impl Stepping<'_, '_> {
             self.end(Why::Changed);
             return self.replace(instance);
         }
-        self.says_what_is_refused();
         let Some(fact) = self.fact(&instance.provider) else {
             let message = format!("no provider is configured under the name {}", instance.provider);
             self.status.say(
@@ -55,6 +54,7 @@ impl Stepping<'_, '_> {
             }
             None => self.says_of_failed_looks(),
         }
+        self.says_what_is_refused();
         self.says_health();
         if let Some(why) = self.is_to_be_replaced_for_its_health(fact.brake) {
             self.end(why);
