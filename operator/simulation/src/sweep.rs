@@ -78,10 +78,20 @@ pub fn beginnings() -> Vec<Plan> {
 /// Plays every plan that follows from `plan` by one fault.
 pub fn sweep(plan: &Plan, build: Build) -> Swept {
     let reference = play(plan, build, false);
+    let faults = crashes_and_lost_answers(&reference);
+    let faults = faults.chain(stale_restarts(&reference)).chain(unobserved(&reference));
+    plays(plan, build, &reference, faults)
+}
+
+/// Plays every plan that follows from `plan` by one crash, or one answer that does not come.
+pub fn crashes(plan: &Plan, build: Build) -> Swept {
+    let reference = play(plan, build, false);
+    plays(plan, build, &reference, crashes_and_lost_answers(&reference))
+}
+
+fn plays(plan: &Plan, build: Build, reference: &Outcome, faults: impl Iterator<Item = Fault>) -> Swept {
     let mut swept = Swept::default();
-    for fault in
-        crashes_and_lost_answers(&reference).chain(stale_restarts(&reference)).chain(unobserved(&reference))
-    {
+    for fault in faults {
         let plan = Plan { faults: vec![fault], ..plan.clone() };
         let outcome = play(&plan, build, false);
         swept.plans += 1;

@@ -13,8 +13,7 @@ use proxy_operator::{
     health::{provider, proxy},
     resource::{Digest, Key},
     shell::Brakes,
-    step,
-    work,
+    step, work,
 };
 use rand::{Rng, SeedableRng, rngs::StdRng};
 

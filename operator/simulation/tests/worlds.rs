@@ -1,0 +1,51 @@
+//! Worlds by their seeds: none may break an invariant, and the same seed must make the same world.
+
+use std::time::Duration;
+
+use operator_simulation::{
+    Build,
+    plan::Plan,
+    play,
+    saboteur::SABOTEURS,
+    sweep::{beginnings, crashes},
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn no_seed_breaks_an_invariant() {
+    for seed in 1..=12 {
+        let plan = Plan::random(seed, 3, 20 * MINUTE);
+        let outcome = play(&plan, Build::default(), false);
+        let plan = serde_json::to_string(&plan).unwrap();
+        assert_eq!(outcome.violations, Vec::new(), "play it again by `simulate --plan FILE` with {plan}");
+    }
+}
+
+#[test]
+fn the_same_seed_makes_the_same_world() {
+    let plan = Plan::random(5, 3, 10 * MINUTE);
+    let twice = [play(&plan, Build::default(), false), play(&plan, Build::default(), false)];
+    assert_eq!(twice[0], twice[1]);
+    let other = play(&Plan { seed: 6, ..plan }, Build::default(), false);
+    assert_ne!(other.digest, twice[0].digest, "a digest that tells nothing apart proves nothing");
+}
+
+#[test]
+fn every_crash_and_lost_answer_of_one_life_is_survived() {
+    let plan = &beginnings()[0];
+    let swept = crashes(plan, Build::default());
+    assert!(swept.plans > 20, "only {} plans", swept.plans);
+    assert!(swept.broken.is_empty(), "{:#?}", swept.broken.first());
+}
+
+#[test]
+fn quick_saboteurs_are_seen() {
+    for saboteur in SABOTEURS.iter().filter(|saboteur| saboteur.within <= 10) {
+        let seen = (1..=saboteur.within).any(|seed| {
+            let outcome = play(&Plan::random(seed, 2, 20 * MINUTE), saboteur.build, false);
+            outcome.violations.iter().any(|violation| saboteur.breaks.contains(&violation.invariant))
+        });
+        assert!(seen, "{} was not seen in {} seeds", saboteur.name, saboteur.within);
+    }
+}
