@@ -14,7 +14,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[test]
 fn no_seed_breaks_an_invariant() {
-    for seed in 1..=12 {
+    for seed in 1..=8 {
         let plan = Plan::random(seed, 3, 20 * MINUTE);
         let outcome = play(&plan, Build::default(), false);
         let plan = serde_json::to_string(&plan).unwrap();
@@ -40,12 +40,13 @@ fn every_crash_and_lost_answer_of_one_life_is_survived() {
 }
 
 #[test]
-fn quick_saboteurs_are_seen() {
-    for saboteur in SABOTEURS.iter().filter(|saboteur| saboteur.within <= 10) {
+fn operators_that_release_too_early_or_lie_are_seen() {
+    for name in ["releases-without-deleting", "says-ready-too-early"] {
+        let saboteur = SABOTEURS.iter().find(|saboteur| saboteur.name == name).unwrap();
         let seen = (1..=saboteur.within).any(|seed| {
-            let outcome = play(&Plan::random(seed, 2, 20 * MINUTE), saboteur.build, false);
+            let outcome = play(&Plan::random(seed, 1, 10 * MINUTE), saboteur.build, false);
             outcome.violations.iter().any(|violation| saboteur.breaks.contains(&violation.invariant))
         });
-        assert!(seen, "{} was not seen in {} seeds", saboteur.name, saboteur.within);
+        assert!(seen, "{name} was not seen in {} seeds", saboteur.within);
     }
 }
