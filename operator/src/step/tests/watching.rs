@@ -1,0 +1,239 @@
+//! An instance that exists: looks, ends, replacements, health.
+
+use super::*;
+
+#[test]
+fn running_puts_the_address_into_the_status_and_is_looked_at_once_a_minute() {
+    let mut life = Life::running();
+    assert_eq!(life.proxy.status.endpoint.as_deref(), Some("10.0.0.7:3128"));
+    let wait = life.waits().unwrap();
+    assert!((Duration::from_secs(54)..=Duration::from_secs(60)).contains(&wait), "{wait:?}");
+    let writes = life.writes;
+    for _ in 0..3 {
+        life.passes(Duration::from_secs(60));
+        life.gets("id-1");
+        life.is(State::Running { address: ADDRESS });
+        life.waits();
+    }
+    assert_eq!(life.writes, writes, "nothing is written when nothing changes");
+}
+
+#[test]
+fn provisioning_is_looked_at_after_1_2_5_and_then_every_10_seconds() {
+    let mut life = Life::new();
+    life.creates();
+    life.made("id-1");
+    let mut waits = Vec::new();
+    for _ in 0..5 {
+        life.gets("id-1");
+        life.is(provisioning());
+        let wait = life.waits().unwrap();
+        waits.push(wait.as_secs());
+        life.passes(wait);
+    }
+    assert_eq!(waits, [1, 2, 5, 10, 10]);
+}
+
+#[test]
+fn what_does_not_come_up_in_time_is_made_anew_with_the_reason() {
+    let mut life = Life::new();
+    life.creates();
+    life.made("id-1");
+    life.gets("id-1");
+    life.passes(Duration::from_secs(31 * 60));
+    life.is(State::Provisioning { reason: Some(Reason::new("ImagePullBackOff", "no such image")) });
+    life.deletes("id-1");
+    assert!(life.noted("ProvisioningTimeout"));
+    let condition = life.proxy.status.condition(ConditionKind::Provisioned).unwrap();
+    assert!(condition.message.contains("ImagePullBackOff"), "{}", condition.message);
+}
+
+#[test]
+fn stopped_and_terminated_are_deleted_and_made_anew() {
+    for state in [stopped(), State::Terminated { reason: None }] {
+        let mut life = Life::running();
+        life.passes(Duration::from_secs(60));
+        life.gets("id-1");
+        life.is(state);
+        life.deletes("id-1");
+        assert!(!life.proxy.status.holds(ConditionKind::Ready));
+        life.deleted(Deleted::Accepted);
+        life.gets("id-1");
+        life.is(stopped());
+        assert_eq!(life.waits(), Some(SECOND));
+        life.passes(SECOND);
+        life.deletes("id-1");
+        life.deleted(Deleted::Gone);
+        life.gets("id-1");
+        life.is_not_found();
+        life.creates();
+    }
+}
+
+#[test]
+fn what_ends_again_and_again_is_made_anew_ever_more_slowly() {
+    let mut life = Life::running();
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        life.passes(Duration::from_secs(60));
+        life.gets("id-1");
+        life.is(stopped());
+        life.deletes("id-1");
+        life.deleted(Deleted::Gone);
+        life.gets("id-1");
+        life.is_not_found();
+        let wait = match life.goes_on() {
+            Action::Call(_) => Duration::ZERO,
+            Action::Wait(Some(wait)) => {
+                life.passes(wait);
+                life.creates();
+                wait
+            }
+            action => panic!("{action:?}"),
+        };
+        waits.push(wait.as_millis());
+        life.made("id-1");
+        life.gets("id-1");
+        life.is(State::Running { address: ADDRESS });
+        life.waits();
+    }
+    assert_eq!(waits, [0, 1_500, 3_000, 6_000]);
+}
+
+#[test]
+fn o07_not_found_within_the_settle_time_is_asked_again() {
+    let mut life = Life::new();
+    life.providers.0.get_mut(&name("alpha")).unwrap().settle = Duration::from_secs(30);
+    life.creates();
+    life.made("id-1");
+    life.gets("id-1");
+    life.is_not_found();
+    assert_eq!(life.waits(), Some(SECOND));
+    life.passes(Duration::from_secs(31));
+    life.gets("id-1");
+    life.is_not_found();
+    life.deletes("id-1");
+    assert!(life.noted("InstanceMissing"));
+}
+
+#[test]
+fn o08_not_found_still_deletes_the_parts_once() {
+    let mut life = Life::running();
+    life.passes(Duration::from_secs(60));
+    life.gets("id-1");
+    life.is_not_found();
+    life.deletes("id-1");
+    life.deleted(Deleted::Gone);
+    life.gets("id-1");
+    life.is_not_found();
+    life.creates();
+    assert_eq!(life.proxy.status.instance, None);
+}
+
+#[test]
+fn a_changed_hash_waits_for_not_found_on_the_old_provider_and_then_intends_anew() {
+    let mut life = Life::running();
+    life.edit(spec("beta", "a"));
+    let call = life.calls();
+    assert_eq!((call.provider.as_str(), call.what), ("alpha", Operation::Delete(ProviderId::new("id-1"))));
+    life.deleted(Deleted::Accepted);
+    life.gets("id-1");
+    life.is(stopped());
+    life.waits();
+    assert!(life.proxy.status.intent.is_none() && life.proxy.status.instance.is_some());
+    life.passes(SECOND);
+    life.deletes("id-1");
+    life.deleted(Deleted::Gone);
+    life.gets("id-1");
+    life.is_not_found();
+    let call = life.creates();
+    assert_eq!(call.provider.as_str(), "beta");
+    assert!(life.proxy.status.intent.is_some() && life.proxy.status.instance.is_none());
+}
+
+#[test]
+fn a_failing_look_changes_nothing_of_what_is_ready() {
+    let mut life = Life::running();
+    let status = life.proxy.status.clone();
+    for _ in 0..3 {
+        life.passes(Duration::from_secs(300));
+        life.gets("id-1");
+        life.answer(Answer::Got(Err(Error::transient("reset").into())));
+        life.waits();
+    }
+    assert_eq!(life.proxy.status, status);
+}
+
+#[test]
+fn a_spec_that_cannot_be_used_leaves_what_runs_alone() {
+    let mut life = Life::running();
+    life.edit(json!({ "provider": "alpha" }));
+    life.waits();
+    assert!(life.proxy.status.holds(ConditionKind::Ready));
+    assert_eq!(life.condition(ConditionKind::Progressing), (Truth::False, "InvalidSpec"));
+    life.edit(spec("alpha", "a"));
+    life.waits();
+    assert_eq!(life.condition(ConditionKind::Progressing), (Truth::False, "Settled"));
+}
+
+#[test]
+fn paused_stops_everything_but_deletion() {
+    let mut life = Life::running();
+    life.proxy.asks.paused = true;
+    life.edit(spec("beta", "b"));
+    life.passes(Duration::from_secs(3_600));
+    assert_eq!(life.waits(), None);
+    assert_eq!(life.condition(ConditionKind::Progressing), (Truth::False, "Paused"));
+    life.proxy.deleting = true;
+    life.deletes("id-1");
+}
+
+#[test]
+fn an_unhealthy_one_is_not_ready_and_is_replaced_after_a_while() {
+    let mut life = Life::running();
+    life.health = Health::Unhealthy { since: life.tick, why: "connection refused".to_owned() };
+    life.waits();
+    assert_eq!(life.condition(ConditionKind::Ready), (Truth::False, "Unhealthy"));
+    life.passes(Duration::from_secs(299));
+    let call = life.calls();
+    assert_eq!(call.what, Operation::Get(ProviderId::new("id-1")));
+    life.is(State::Running { address: ADDRESS });
+    life.waits();
+    life.passes(SECOND);
+    life.deletes("id-1");
+    assert!(life.memory.is_mending());
+    assert!(life.noted("Unhealthy"));
+}
+
+#[test]
+fn brakes_hold_a_replacement_for_health_and_only_that() {
+    for brake in [Brake::Full, Brake::Frozen] {
+        let mut life = Life::running();
+        life.providers.0.get_mut(&name("alpha")).unwrap().brake = brake;
+        life.health = Health::Unhealthy { since: life.tick, why: "connection refused".to_owned() };
+        life.passes(Duration::from_secs(400));
+        life.gets("id-1");
+        life.is(State::Running { address: ADDRESS });
+        life.waits();
+        let frozen = life.condition(ConditionKind::Healthy).1 == "ReplacementFrozen";
+        assert_eq!(frozen, brake == Brake::Frozen);
+        assert_eq!(life.noted("ReplacementFrozen"), frozen);
+        life.edit(spec("alpha", "b"));
+        life.deletes("id-1");
+    }
+}
+
+#[test]
+fn whoever_takes_over_goes_on_from_what_the_last_one_said() {
+    let mut life = Life::running();
+    life.health = Health::Healthy;
+    life.waits();
+    life.restarts();
+    life.health = Health::Unknown;
+    let writes = life.writes;
+    life.gets("id-1");
+    life.is(State::Running { address: ADDRESS });
+    life.waits();
+    assert_eq!(life.writes, writes);
+    assert!(life.proxy.status.holds(ConditionKind::Ready));
+}
