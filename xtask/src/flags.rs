@@ -16,8 +16,8 @@ const EXIT_CODES: &str = "Exit codes: 0 all well; 1 a check failed; 2 it could n
                           3 something asked for was left out. `conformance` hands on the suite's own exit code.";
 
 const KVM_HELP: &str = "\
-It runs the tests of the libvirt fixture and of the kvm provider that want a real libvirtd, and the provider's conformance
-suite where that has a harness for one. Tests learn where the host is from variables that begin with KVM_TEST_; `-- env` shows
+It runs the tests of the libvirt fixture and of the kvm provider that want a real libvirtd, and with --suite the provider's
+conformance suite. Tests learn where the host is from variables that begin with KVM_TEST_; `-- env` shows
 them. Set by hand they make the same tests run on a host of your own, without this command: see docs/kvm.md.";
 
 #[derive(Subcommand)]
@@ -202,6 +202,9 @@ pub(crate) struct Kvm {
     /// In a Docker container, of the engine that answers or of one that is started for it; whole lives of guests only
     #[arg(long)]
     pub(crate) container: bool,
+    /// The provider's conformance suite on that host too, which takes several minutes more
+    #[arg(long, conflicts_with = "container")]
+    pub(crate) suite: bool,
     /// Run this instead of the tests, inside, with the same environment
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) instead: Vec<String>,

@@ -120,7 +120,13 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
         for (name, needs, container) in [(kvm, kvm_needs, false), (docker, docker_needs, true)] {
             let run = move |_: &Workspace| {
                 let instead = Vec::new();
-                e2e::kvm::command(&flags::Kvm { install, build_only: false, container, instead })
+                e2e::kvm::command(&flags::Kvm {
+                    install,
+                    build_only: false,
+                    container,
+                    suite: false,
+                    instead,
+                })
             };
             steps.push(Step { needs, impossible: e2e::kvm::impossible(), ..step(name, run) });
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use provider_api::GetError;
 use proxy_operator::{
     election::Terms,
-    resource::{ConditionKind, Digest, Phase, Truth},
+    resource::Digest,
     step::{Action, Answer, Decide, Memory, Operation, Situation, Step, step},
 };
 
@@ -93,12 +93,6 @@ pub const SABOTEURS: &[Saboteur] = &[
         within: 5,
     },
     Saboteur {
-        name: "says-ready-too-early",
-        breaks: &[Invariant::TruthfulStatus],
-        build: deciding(says_ready_too_early),
-        within: 10,
-    },
-    Saboteur {
         name: "never-tries-again",
         breaks: &[Invariant::Converges],
         build: deciding(never_tries_again),
@@ -180,16 +174,6 @@ fn writes_at_every_look(at: &Situation<'_>, memory: Memory) -> Step {
         }
         _ => decided,
     }
-}
-
-fn says_ready_too_early(at: &Situation<'_>, memory: Memory) -> Step {
-    let mut decided = step(at, memory);
-    if let Action::Write(status) = &mut decided.action
-        && status.phase == Some(Phase::Provisioning)
-    {
-        status.say(ConditionKind::Ready, Truth::True, "Hope", "it will come up", at.now);
-    }
-    decided
 }
 
 fn never_tries_again(at: &Situation<'_>, memory: Memory) -> Step {

@@ -55,7 +55,7 @@ pub(crate) fn command(flags: &flags::Kvm) -> Outcome {
     setup::require(flags.install, &[setup::LIBVIRT, setup::KVM].concat(), "a hypervisor")?;
     let image = guest::image(&progress)?;
     progress.say(&format!("the guest image is {}", image.display()));
-    let wants_suite = flags.instead.is_empty() && !flags.container && has_suite(&workspace);
+    let wants_suite = flags.suite && flags.instead.is_empty() && !flags.container && has_suite(&workspace);
     let root = match flags.container {
         true => {
             setup::require(flags.install, setup::DOCKER, "a container")?;
