@@ -69,24 +69,18 @@ impl Clouds {
     }
 
     /// Every instance, with the number of its provider.
-    pub(crate) fn instances(&self) -> Vec<(usize, Thing)> {
-        let all = |provider: usize| {
-            let things = self.of(provider).everything().now_or_never().expect("a store waits for nothing");
-            things.expect("a store can be looked at").into_iter().map(move |thing| (provider, thing))
-        };
-        let things = all(0).chain(all(1));
-        things
-            .filter(|(_, thing)| matches!(thing.kind, ThingKind::Instance | ThingKind::Placeholder))
-            .collect()
+    pub(crate) fn instances(&self) -> impl Iterator<Item = (usize, Thing)> {
+        let is_one = |kind| matches!(kind, ThingKind::Instance | ThingKind::Placeholder);
+        self.belongings().filter(move |(_, thing)| is_one(thing.kind))
     }
 
     /// Everything that belongs to instances, with the number of its provider.
-    pub(crate) fn belongings(&self) -> Vec<(usize, Thing)> {
+    pub(crate) fn belongings(&self) -> impl Iterator<Item = (usize, Thing)> {
         let all = |provider: usize| {
             let things = self.of(provider).everything().now_or_never().expect("a store waits for nothing");
             things.expect("a store can be looked at").into_iter().map(move |thing| (provider, thing))
         };
-        all(0).chain(all(1)).filter(|(_, thing)| thing.kind != ThingKind::Shared).collect()
+        all(0).chain(all(1)).filter(|(_, thing)| thing.kind != ThingKind::Shared)
     }
 
     /// The providers, as one process has them.

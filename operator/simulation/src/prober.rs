@@ -29,7 +29,7 @@ impl Prober for SimulatedProber {
         let uid = self.server.state().proxies.values().find_map(|object| {
             (object.status["endpoint"].as_str() == Some(endpoint)).then(|| object.uid.clone())
         });
-        let runs = self.clouds.instances().into_iter().any(|(_, thing)| {
+        let runs = self.clouds.instances().any(|(_, thing)| {
             cloud::owner(&thing) == uid.as_ref() && thing.native_state == "running" && !thing.deleting
         });
         if runs { Ok(()) } else { Err(Fault::Proxy("connection refused".to_owned())) }

@@ -183,10 +183,9 @@ impl Watchdog {
         let uid = self.state().ids.get(&(provider, id.to_string())).cloned();
         let Some(uid) = uid else { return };
         let Some(object) = self.object(&uid) else { return };
-        let instances = self.0.clouds.instances();
-        let alive = instances.iter().any(|(at, thing)| {
-            *at == provider
-                && owner(thing) == Some(&uid)
+        let alive = self.0.clouds.instances().any(|(at, thing)| {
+            at == provider
+                && owner(&thing) == Some(&uid)
                 && !thing.deleting
                 && thing.native_state != "stopped"
         });
@@ -240,7 +239,6 @@ impl Watchdog {
             .0
             .clouds
             .instances()
-            .into_iter()
             .filter(|(_, thing)| owner(thing).is_some_and(|owner| owner == uid))
             .map(|(provider, thing)| format!("{} of {}", thing.key, PROVIDERS[provider]))
             .collect();
@@ -255,7 +253,7 @@ impl Watchdog {
     /// What is still not as the specs ask for.
     pub(crate) fn unsettled(&self) -> Vec<String> {
         let mut unsettled = Vec::new();
-        let instances = self.0.clouds.instances();
+        let instances: Vec<_> = self.0.clouds.instances().collect();
         let objects: Vec<_> = self.0.server.state().proxies.values().cloned().collect();
         for object in &objects {
             let proxy = object.read();
@@ -302,17 +300,11 @@ impl Watchdog {
 
     /// What stands on a backend that no Proxy owns.
     pub(crate) fn orphans(&self) -> Vec<String> {
-        let uids: BTreeSet<_> =
-            self.0.server.state().proxies.values().map(|object| object.uid.clone()).collect();
-        let names: BTreeSet<_> = self
-            .0
-            .server
-            .state()
-            .proxies
-            .values()
-            .map(|object| object.read().instance_name().to_string())
-            .collect();
-        let belongings = self.0.clouds.belongings().into_iter();
+        let objects: Vec<_> = self.0.server.state().proxies.values().cloned().collect();
+        let uids: BTreeSet<_> = objects.iter().map(|object| &object.uid).collect();
+        let names: BTreeSet<_> =
+            objects.iter().map(|object| object.read().instance_name().to_string()).collect();
+        let belongings = self.0.clouds.belongings();
         let orphans = belongings.filter(|(_, thing)| match owner(thing) {
             Some(uid) => !uids.contains(uid),
             None => !names.iter().any(|name| thing.name.starts_with(name.as_str())),
@@ -322,7 +314,7 @@ impl Watchdog {
 
     /// Looks whether statuses tell the truth about what is up: at rest.
     pub(crate) fn checks_truth(&self) {
-        let instances = self.0.clouds.instances();
+        let instances: Vec<_> = self.0.clouds.instances().collect();
         let objects: Vec<_> = self.0.server.state().proxies.values().cloned().collect();
         for object in objects {
             let status = object.read().status;

@@ -16,15 +16,13 @@ pub(super) struct Resolved {
     inputs: Result<Inputs, Missing>,
 }
 
-/// Of a Secret that may be there.
-const UNREADABLE: &str = "SecretUnreadable";
-
 /// Before anybody has looked.
 pub(super) static UNKNOWN: Missing = Missing { reason: "SecretMissing", message: String::new() };
 
 /// What an instance is made from, with its secrets. It lives for one call.
 struct Contents {
-    cloud_init: Secret,
+    /// `None` for a text in the spec that the record at hand goes without.
+    cloud_init: Option<Secret>,
     credentials: Option<Credentials>,
 }
 
@@ -32,7 +30,9 @@ impl Resolved {
     /// Reads what a Proxy names.
     pub(super) async fn of(shell: &Shell, proxy: &Proxy) -> Self {
         let inputs = match proxy.usable() {
-            Some(spec) => digests(shell, proxy, spec).await,
+            Some(spec) => {
+                Contents::read(shell, proxy, spec).await.map(|contents| contents.inputs(shell, spec))
+            }
             // The spec itself says what is wrong with it.
             None => Err(Missing { reason: "InvalidSpec", message: "the spec cannot be used".to_owned() }),
         };
@@ -41,30 +41,13 @@ impl Resolved {
 
     /// Whether they still are what that Proxy names; what could not be read is worth another look `at_first`.
     pub(super) fn are_of(&self, proxy: &Proxy, at_first: bool) -> bool {
-        let is_doubtful = self.inputs.as_ref().is_err_and(|missing| missing.reason == UNREADABLE);
+        let is_doubtful = self.inputs.as_ref().is_err_and(|missing| missing.reason == Missing::UNREADABLE);
         self.generation == proxy.generation && !(is_doubtful && at_first)
     }
 
     pub(super) fn as_ref(&self) -> Result<&Inputs, &Missing> {
         self.inputs.as_ref()
     }
-}
-
-async fn digests(shell: &Shell, proxy: &Proxy, spec: &Spec) -> Result<Inputs, Missing> {
-    let cloud_init = match &spec.cloud_init {
-        CloudInit::Inline { digest, .. } => digest.clone(),
-        CloudInit::SecretRef { name, key } => {
-            Digest::of(value(&*secret(shell, proxy, name).await?, proxy, name, key)?.reveal())
-        }
-    };
-    let credentials = match &spec.credentials {
-        None => None,
-        Some(name) => {
-            let Credentials { username, password } = credentials(shell, proxy, name).await?;
-            Some(Digest::of(&[username.as_bytes(), &[0], password.reveal()].concat()))
-        }
-    };
-    Ok(Inputs { cloud_init, credentials, allowed_sources: shell.sources(spec).to_vec() })
 }
 
 /// The request for the instance of a Proxy that was just read, if it is still made from what has that digest.
@@ -75,8 +58,8 @@ pub(super) async fn request(
     acknowledged: Option<&str>,
 ) -> Option<CreateRequest> {
     let spec = proxy.usable()?;
-    let contents = contents(shell, proxy, spec).await.ok()?;
-    let inputs = digests(shell, proxy, spec).await.ok()?;
+    let contents = Contents::read(shell, proxy, spec).await.ok()?;
+    let inputs = contents.inputs(shell, spec);
     if spec.hash(&inputs) != *spec_hash {
         return None;
     }
@@ -86,7 +69,7 @@ pub(super) async fn request(
         api_version: format!("{GROUP}/{VERSION}"),
         kind: "Proxy".to_owned(),
     };
-    let mut request = CreateRequest::new(proxy.uid.clone(), owner, contents.cloud_init);
+    let mut request = CreateRequest::new(proxy.uid.clone(), owner, contents.cloud_init?);
     request.placement = spec.placement.clone();
     request.port = spec.port;
     request.access = Access { allowed_sources: inputs.allowed_sources, credentials: contents.credentials };
@@ -94,19 +77,32 @@ pub(super) async fn request(
     Some(request)
 }
 
-async fn contents(shell: &Shell, proxy: &Proxy, spec: &Spec) -> Result<Contents, Missing> {
-    let cloud_init = match &spec.cloud_init {
-        CloudInit::Inline { text: Some(text), .. } => Secret::new(text.clone().into_bytes()),
-        CloudInit::Inline { text: None, .. } => return Err(UNKNOWN.clone()),
-        CloudInit::SecretRef { name, key } => {
-            value(&*secret(shell, proxy, name).await?, proxy, name, key)?.clone()
-        }
-    };
-    let credentials = match &spec.credentials {
-        None => None,
-        Some(name) => Some(credentials(shell, proxy, name).await?),
-    };
-    Ok(Contents { cloud_init, credentials })
+impl Contents {
+    /// Reads what the spec names, each Secret once.
+    async fn read(shell: &Shell, proxy: &Proxy, spec: &Spec) -> Result<Self, Missing> {
+        let cloud_init = match &spec.cloud_init {
+            CloudInit::Inline { text, .. } => text.clone().map(|text| Secret::new(text.into_bytes())),
+            CloudInit::SecretRef { name, key } => {
+                Some(value(&*secret(shell, proxy, name).await?, proxy, name, key)?.clone())
+            }
+        };
+        let credentials = match &spec.credentials {
+            None => None,
+            Some(name) => Some(credentials(shell, proxy, name).await?),
+        };
+        Ok(Self { cloud_init, credentials })
+    }
+
+    fn inputs(&self, shell: &Shell, spec: &Spec) -> Inputs {
+        let cloud_init = match (&spec.cloud_init, &self.cloud_init) {
+            (CloudInit::Inline { digest, .. }, _) => digest.clone(),
+            (CloudInit::SecretRef { .. }, read) => Digest::of(read.as_ref().map_or(&[], Secret::reveal)),
+        };
+        let credentials = self.credentials.as_ref().map(|Credentials { username, password }| {
+            Digest::of(&[username.as_bytes(), &[0], password.reveal()].concat())
+        });
+        Inputs { cloud_init, credentials, allowed_sources: shell.sources(spec).to_vec() }
+    }
 }
 
 async fn credentials(shell: &Shell, proxy: &Proxy, name: &str) -> Result<Credentials, Missing> {
@@ -124,7 +120,7 @@ async fn secret(shell: &Shell, proxy: &Proxy, name: &str) -> Result<Box<SecretDa
     match shell.cluster.secret(&key).await {
         Ok(Some(data)) => Ok(Box::new(data)),
         Ok(None) | Err(ClusterError::NotFound) => Err(missing(format!("there is no Secret {key}"))),
-        Err(error) => Err(Missing { reason: UNREADABLE, message: format!("Secret {key}: {error}") }),
+        Err(error) => Err(Missing { reason: Missing::UNREADABLE, message: format!("Secret {key}: {error}") }),
     }
 }
 

@@ -312,12 +312,12 @@ impl Reconciler {
             }
             Told::Config(name, digest) => {
                 self.shell.standing().configured(&name, digest);
-                self.nudge(|proxy| proxy.uses(&name), None);
+                self.nudge(|proxy| proxy.uses(&name), false);
             }
             Told::Ready(name) => {
                 let tick = self.shell.clock.monotonic();
                 self.shell.standing().ready_again(&name, tick);
-                self.nudge(|proxy| proxy.uses(&name) && proxy.status.last_failure.is_some(), None);
+                self.nudge(|proxy| proxy.uses(&name) && proxy.status.last_failure.is_some(), false);
             }
             Told::Hint(name, id) => {
                 let is_it = |proxy: &Proxy| {
@@ -325,19 +325,19 @@ impl Reconciler {
                     instance
                         .is_some_and(|it| it.provider == name && id.as_ref().is_none_or(|id| *id == it.id))
                 };
-                self.nudge(is_it, Some(()));
+                self.nudge(is_it, true);
             }
         }
     }
 
-    /// Lets every Proxy that this is about be looked at; with `polls`, its instance too.
-    fn nudge(&mut self, is_about: impl Fn(&Proxy) -> bool, polls: Option<()>) {
+    /// Lets every Proxy that this is about be looked at; with `polls` its instance too.
+    fn nudge(&mut self, is_about: impl Fn(&Proxy) -> bool, polls: bool) {
         let tick = self.shell.clock.monotonic();
         let mut due = Vec::new();
         for (key, slot) in &mut self.slots {
             match (&mut slot.known, &slot.news) {
                 (Some(known), _) if is_about(&known.proxy) => {
-                    if polls.is_some() {
+                    if polls {
                         known.memory.look_again();
                     }
                     due.push(key.clone());

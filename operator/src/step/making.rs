@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use provider_api::{Class, ProviderName};
 
-use super::{Action, Fact, Operation, Step, Stepping};
+use super::{Action, Fact, Missing, Operation, Step, Stepping};
 use crate::resource::{ConditionKind, Digest, Failure, InstanceRecord, Intent, Phase, Truth};
 
 /// Over how long attempts are spread that a provider's recovery releases.
@@ -154,7 +154,8 @@ impl Stepping<'_, '_> {
         self.phase(phase);
         self.says_provisioned(Truth::False, reason, message);
         // Config, spec and Secrets tell when they change; what could not be read tells nothing.
-        let again = (reason == "SecretUnreadable").then(|| self.at.settings.backoff.after(4, self.at.chance));
+        let again =
+            (reason == Missing::UNREADABLE).then(|| self.at.settings.backoff.after(4, self.at.chance));
         self.then(Action::Wait(again))
     }
 }

@@ -110,6 +110,11 @@ pub struct Missing {
     pub message: String,
 }
 
+impl Missing {
+    /// The reason where a Secret may well be there: nothing tells when it can be read again.
+    pub const UNREADABLE: &'static str = "SecretUnreadable";
+}
+
 /// How long things may take. Every one of them is a key of the operator's config.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
