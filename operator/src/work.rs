@@ -113,7 +113,7 @@ impl Operator {
 
 /// Passes the hints of all providers on, also of those that a new config brings.
 async fn hints(providers: Arc<Live>, clock: Arc<dyn Clock>, told: UnboundedSender<Told>, every: Duration) {
-    let mut streams: SelectAll<BoxStream<'static, Option<Told>>> = SelectAll::new();
+    let mut streams: SelectAll<BoxStream<'static, Told>> = SelectAll::new();
     let mut known: BTreeMap<ProviderName, Arc<Entry>> = BTreeMap::new();
     loop {
         let current = providers.current();
@@ -135,22 +135,20 @@ async fn hints(providers: Arc<Live>, clock: Arc<dyn Clock>, told: UnboundedSende
             .boxed()
             .fuse();
             futures::select_biased! {
-                hint = next => if let Some(hint) = hint {
-                    // Whoever would hear it is gone with the whole of this.
-                    drop(told.unbounded_send(hint));
-                },
+                // Whoever would hear it is gone with the whole of this.
+                hint = next => drop(told.unbounded_send(hint)),
                 () = sleep => break,
             }
         }
     }
 }
 
-fn stream(name: &ProviderName, entry: &Entry) -> Option<BoxStream<'static, Option<Told>>> {
+fn stream(name: &ProviderName, entry: &Entry) -> Option<BoxStream<'static, Told>> {
     let name = name.clone();
     let hints = entry.built.watch.as_ref()?.hints();
     let told = move |hint| match hint {
-        Hint::Changed(id) => Some(Told::Hint(name.clone(), Some(id.to_string()))),
-        Hint::Resync => Some(Told::Hint(name.clone(), None)),
+        Hint::Changed(id) => Told::Hint(name.clone(), Some(id.to_string())),
+        Hint::Resync => Told::Hint(name.clone(), None),
     };
     Some(Box::pin(hints.map(told)))
 }

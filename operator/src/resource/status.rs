@@ -190,7 +190,7 @@ impl Status {
         self.condition(kind).is_some_and(|condition| condition.status == Truth::True)
     }
 
-    /// What came back to what it was while a status was made up has not changed.
+    /// The time of a condition moves only with its truth, as it was `before` and will be when this is written.
     pub(crate) fn keep_transitions(&mut self, before: &Self) {
         for condition in &mut self.conditions {
             let same = before.condition(condition.kind).filter(|before| before.status == condition.status);
@@ -200,16 +200,21 @@ impl Status {
         }
     }
 
-    /// Says something of one aspect. The time moves only with the truth.
-    pub fn say(&mut self, kind: ConditionKind, status: Truth, reason: &str, message: &str, now: Timestamp) {
-        let before = self.condition(kind).filter(|condition| condition.status == status);
-        let last_transition_time = before.map_or(now, |condition| condition.last_transition_time);
+    /// Says something of one aspect, as of now; [`Status::keep_transitions`] gives back the times of what was so before.
+    pub(crate) fn say(
+        &mut self,
+        kind: ConditionKind,
+        status: Truth,
+        reason: &str,
+        message: &str,
+        now: Timestamp,
+    ) {
         let condition = Condition {
             kind,
             status,
             reason: reason.to_owned(),
             message: message.to_owned(),
-            last_transition_time,
+            last_transition_time: now,
             observed_generation: self.observed_generation,
         };
         match self.conditions.binary_search_by_key(&kind, |condition| condition.kind) {

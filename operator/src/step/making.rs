@@ -13,8 +13,7 @@ use crate::resource::{ConditionKind, Digest, Failure, InstanceRecord, Intent, Ph
 const SPREAD: Duration = Duration::from_secs(60);
 
 impl Stepping<'_, '_> {
-    /// Stores the id that create gave, whatever was wanted meanwhile: nothing that exists may be forgotten.
-    /// Whether there was something to store.
+    /// Stores the id that create gave, if it gave one, whatever was wanted meanwhile: nothing that exists may be forgotten.
     pub(super) fn records_what_was_made(&mut self) -> bool {
         let proxy = self.at.proxy;
         let (Some(made), Some(intent)) = (self.memory.made.clone(), proxy.status.intent.clone()) else {

@@ -1,7 +1,7 @@
 //! An intent without an id: something may exist that nobody has recorded. It is looked for in the listing by UID, on the
 //! provider that the intent names.
 
-use provider_api::{ProviderId, ProviderName};
+use provider_api::ProviderName;
 
 use super::{Action, Operation, Step, Stepping};
 use crate::resource::{ConditionKind, Intent, Truth};
@@ -28,7 +28,7 @@ impl Stepping<'_, '_> {
             "the spec has changed since an instance was about to be made; what was made is looked for and removed",
             self.at.now,
         );
-        self.search(&intent.provider.clone())
+        self.search(&intent.provider)
     }
 
     /// The next look into the listing, or the next delete of what stood there.
@@ -42,7 +42,7 @@ impl Stepping<'_, '_> {
             return self.wait_until(until);
         }
         match self.memory.found.as_ref().and_then(|found| found.last().cloned()) {
-            Some(id) => self.call_live(provider.clone(), Operation::Delete(ProviderId::new(id.as_str()))),
+            Some(id) => self.call_live(provider.clone(), Operation::Delete(id)),
             None => self.call(provider.clone(), Operation::Search),
         }
     }

@@ -237,3 +237,18 @@ fn whoever_takes_over_goes_on_from_what_the_last_one_said() {
     assert_eq!(life.writes, writes);
     assert!(life.proxy.status.holds(ConditionKind::Ready));
 }
+
+#[test]
+fn the_time_of_a_condition_moves_only_with_its_truth() {
+    let mut life = Life::running();
+    let since = life.proxy.status.condition(ConditionKind::Progressing).unwrap().last_transition_time;
+    life.passes(Duration::from_secs(600));
+    life.edit(json!({ "provider": "alpha" }));
+    life.gets("id-1");
+    let refused = life.proxy.status.condition(ConditionKind::Progressing).unwrap().clone();
+    assert_eq!((refused.reason.as_str(), refused.last_transition_time), ("InvalidSpec", since));
+    life.is(stopped());
+    life.deletes("id-1");
+    let moved = life.proxy.status.condition(ConditionKind::Progressing).unwrap().clone();
+    assert_eq!((moved.status, moved.last_transition_time), (Truth::True, timestamp(life.tick)));
+}
