@@ -163,13 +163,10 @@ fn polls_without_pause(at: &Situation<'_>, memory: Memory) -> Step {
 fn writes_at_every_look(at: &Situation<'_>, memory: Memory) -> Step {
     let decided = step(at, memory);
     match &decided.action {
-        Action::Call(call) if matches!(call.what, Operation::Get(_)) && !at.proxy.deleting => {
+        // After its own write it looks.
+        Action::Call(call) if matches!(call.what, Operation::Get(_)) && !at.proxy.deleting && !at.fresh => {
             let mut status = at.proxy.status.clone();
-            let now = Some(Digest::of(at.now.to_string().as_bytes()));
-            if status.input_digest == now {
-                return decided;
-            }
-            status.input_digest = now;
+            status.input_digest = Some(Digest::of(at.now.to_string().as_bytes()));
             Step { action: Action::Write(Box::new(status)), ..decided }
         }
         _ => decided,
