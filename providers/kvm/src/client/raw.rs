@@ -113,6 +113,14 @@ pub(super) fn splice(from: BorrowedFd<'_>, to: BorrowedFd<'_>, at_most: usize) -
     usize::try_from(moved).map_err(|_| io::Error::last_os_error())
 }
 
+/// Lets a pipe hold so many bytes.
+pub(super) fn widen(pipe: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
+    let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
+    // SAFETY: it is open for as long as it is borrowed, and nothing but a number is passed.
+    let done = unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETPIPE_SZ, bytes) };
+    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// A text of the library's, if there is one.
 ///
 /// # Safety

@@ -56,7 +56,10 @@ enum End {
 }
 
 /// As much as is taken from one side before it is given to the other.
-const PIECE: usize = 256 << 10;
+const PIECE: usize = 512 << 10;
+
+/// As much as a pipe holds that nobody has widened.
+const NARROW: usize = 64 << 10;
 
 impl Relay {
     /// Opens a socket for the library in `folder`, from within the runtime. `numbered`: whether a test's ledger wants
@@ -174,7 +177,8 @@ impl Drop for Over<'_> {
 async fn carry(shared: &Shared, library: UnixStream, to: Box<dyn Stream>, numbered: bool) {
     let local = as_socket(&*to);
     if let Some(daemon) = local.filter(|_| !numbered) {
-        select(pin!(moved(&library, daemon)), pin!(moved(daemon, &library))).await;
+        let (up, down) = (moved(&library, daemon, PIECE), moved(daemon, &library, NARROW));
+        select(pin!(up), pin!(down)).await;
         return;
     }
     let (mut from_library, mut to_library) = library.into_split();
@@ -208,10 +212,14 @@ fn as_socket(stream: &dyn Stream) -> Option<&UnixStream> {
 
 /// Moves bytes from socket to socket within the kernel, until either closes. To copy them here, in and out again, is most of
 /// what a relay costs.
-async fn moved(from: &UnixStream, to: &UnixStream) -> io::Result<()> {
+async fn moved(from: &UnixStream, to: &UnixStream, width: usize) -> io::Result<()> {
     let (out_of, into) = io::pipe()?;
+    if width > NARROW {
+        // The system may have enough pipes already: then pieces are smaller.
+        let _ = raw::widen(into.as_fd(), width);
+    }
     loop {
-        let taking = || raw::splice(from.as_fd(), into.as_fd(), PIECE);
+        let taking = || raw::splice(from.as_fd(), into.as_fd(), width);
         let mut inside = from.async_io(Interest::READABLE, taking).await?;
         if inside == 0 {
             return Ok(());
