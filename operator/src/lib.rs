@@ -4,6 +4,7 @@
 //! | in | lives |
 //! |---|---|
 //! | [`resource`] | `Proxy` as the operator sees it |
+//! | [`crd`] | the definitions of the resources, to be installed |
 //! | [`mod@step`] | what to do next about one Proxy: pure |
 //! | [`backoff`] | how long to wait after failures |
 //! | [`collector`] | what has no owner any more is found and deleted |
@@ -12,12 +13,15 @@
 //! | [`shell`] | every Proxy through its steps |
 //! | [`election`] | who of several operators works |
 //! | [`cluster`] | what is needed of Kubernetes |
+//! | [`apiserver`] | that, by a real API server |
 //! | [`work`] | all of it together, for one term |
 
+pub mod apiserver;
 pub mod backoff;
 pub mod cluster;
 pub mod collector;
 pub mod config;
+pub mod crd;
 #[cfg(test)]
 mod doubles;
 pub mod election;
