@@ -9,7 +9,7 @@ use provider_api::{ProviderName, TargetStatus, Timestamp, Uid};
 
 use crate::{
     resource::{Key, Proxy, ResourceVersion, SecretData, Status},
-    step::Note,
+    step::{Note, Published},
 };
 
 /// A cluster, as one operator sees it.
@@ -52,6 +52,24 @@ pub trait Cluster: Send + Sync + 'static {
     /// # Errors
     /// [`ClusterError::Doubtful`] when there is no answer.
     async fn secret(&self, key: &Key) -> Result<Option<SecretData>, ClusterError>;
+
+    /// Publishes how to reach a Proxy in a Secret of its namespace that goes with it. It is made, or brought up to date where it
+    /// is the Proxy's own; where it says so already nothing is written, and one that is not the Proxy's is left alone.
+    ///
+    /// # Errors
+    /// As for [`Cluster::write_status`].
+    async fn publish(
+        &self,
+        proxy: &Proxy,
+        secret: &str,
+        data: &SecretData,
+    ) -> Result<Published, ClusterError>;
+
+    /// Removes such a Secret; one that is not the Proxy's is left alone.
+    ///
+    /// # Errors
+    /// As for [`Cluster::write_status`].
+    async fn withdraw(&self, proxy: &Proxy, secret: &str) -> Result<(), ClusterError>;
 
     /// Tells people about a Proxy, as an event. It is queued, and may be lost.
     fn tell(&self, key: &Key, uid: &Uid, note: &Note);

@@ -145,6 +145,7 @@ mod tests {
                 input_digest: Some(digest.clone()),
                 address: Some("10.0.0.1".to_owned()),
                 endpoint: Some("10.0.0.1:3128".to_owned()),
+                connection_secret: Some("s".to_owned()),
                 ready_since: Some(at),
                 last_failure: Some(Failure {
                     id: Some("f".to_owned()),

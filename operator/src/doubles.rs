@@ -23,7 +23,7 @@ use provider_api::{
 use crate::{
     cluster::{Change, Cluster, ClusterError, Lease, ProviderHealth},
     resource::{Asks, Digest, InstanceRecord, Intent, Key, Proxy, ResourceVersion, SecretData, Spec, Status},
-    step::Note,
+    step::{Note, Published},
 };
 
 /// Time that stands still until it is moved, and moves by itself when a driven future waits for it.
@@ -189,6 +189,14 @@ impl Cluster for FakeCluster {
 
     async fn secret(&self, _: &Key) -> Result<Option<SecretData>, ClusterError> {
         unreachable!("health and collector read no Secret")
+    }
+
+    async fn publish(&self, _: &Proxy, _: &str, _: &SecretData) -> Result<Published, ClusterError> {
+        unreachable!("health and collector publish nothing")
+    }
+
+    async fn withdraw(&self, _: &Proxy, _: &str) -> Result<(), ClusterError> {
+        unreachable!("health and collector publish nothing")
     }
 
     fn tell(&self, _: &Key, _: &Uid, _: &Note) {}

@@ -12,6 +12,7 @@ use provider_api::{Secret, Uid};
 use proxy_operator::{
     cluster::{ClusterError, Lease, ProviderHealth},
     resource::{Asks, Digest, Key, Proxy, ResourceVersion, SecretData, Spec, Status},
+    step::Published,
 };
 use serde_json::Value;
 
@@ -73,6 +74,8 @@ pub struct Counts {
     pub lists: u64,
     /// Writes of leases.
     pub leases: u64,
+    /// Writes of Secrets.
+    pub secrets: u64,
     /// Writes of ProviderHealth.
     pub health: u64,
     /// Events.
@@ -95,6 +98,8 @@ pub(crate) struct State {
     uids: u64,
     pub(crate) proxies: BTreeMap<Key, Arc<Object>>,
     pub(crate) secrets: BTreeMap<Key, String>,
+    /// Secrets that operators have published, with the UID of the Proxy that each is of.
+    pub(crate) published: BTreeMap<Key, (String, SecretData)>,
     pub(crate) lease: Option<Lease>,
     pub(crate) health: BTreeMap<String, ProviderHealth>,
     pub(crate) log: Vec<Entry>,
@@ -212,6 +217,43 @@ impl State {
         Some([("user-data".to_owned(), Secret::new(text.clone().into_bytes()))].into())
     }
 
+    /// Publishes an endpoint, as an operator does.
+    pub(crate) fn publish(
+        &mut self,
+        proxy: &Proxy,
+        secret: &str,
+        data: &SecretData,
+        at: Duration,
+    ) -> Published {
+        let key = Key { name: secret.to_owned(), ..proxy.key.clone() };
+        let now = (proxy.uid.as_str().to_owned(), data.clone());
+        let before = self.published.get(&key);
+        if self.secrets.contains_key(&key) || before.is_some_and(|(owner, _)| *owner != now.0) {
+            return Published::Taken;
+        }
+        if before != Some(&now) {
+            self.published.insert(key.clone(), now);
+            self.secret_written(key, at);
+        }
+        Published::Done
+    }
+
+    /// Takes it away again.
+    pub(crate) fn withdraw(&mut self, proxy: &Proxy, secret: &str, at: Duration) {
+        let key = Key { name: secret.to_owned(), ..proxy.key.clone() };
+        if self.published.get(&key).is_some_and(|(owner, _)| owner == proxy.uid.as_str()) {
+            self.published.remove(&key);
+            self.secret_written(key, at);
+        }
+    }
+
+    fn secret_written(&mut self, key: Key, at: Duration) {
+        self.counts.secrets += 1;
+        self.last_write = at;
+        self.version += 1;
+        self.log.push(Entry { at, what: Changed::Secret(key) });
+    }
+
     fn store(&mut self, mut object: Object, at: Duration) -> Option<Arc<Object>> {
         let before = self.proxies.get(&object.key);
         object.version = before.map_or(0, |before| before.version);
@@ -224,6 +266,8 @@ impl State {
         let object = Arc::new(object);
         if object.deleting && !object.held {
             self.proxies.remove(&key);
+            // What it owns goes with it.
+            self.published.retain(|_, (owner, _)| *owner != object.uid);
             self.log.push(Entry { at, what: Changed::Gone(key, object.uid.clone()) });
             return None;
         }

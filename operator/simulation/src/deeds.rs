@@ -55,9 +55,14 @@ impl Deeds {
                 let edits = self.edits.entry(*number).or_default();
                 *edits += 1;
                 let edits = *edits;
-                self.edit(*number, |object| match object.spec["cloudInit"].get_mut("inline") {
-                    Some(inline) => *inline = json!(format!("user data {edits}")),
-                    None => object.spec["port"] = json!(4000 + edits),
+                self.edit(*number, |object| {
+                    match object.spec["cloudInit"].get_mut("inline") {
+                        Some(inline) => *inline = json!(format!("user data {edits}")),
+                        None => object.spec["port"] = json!(4000 + edits),
+                    }
+                    if let Some(name) = object.spec.get_mut("connectionSecret") {
+                        *name = json!(connection(*number, edits));
+                    }
                 });
             }
             Deed::Revert(number) => {
@@ -133,12 +138,22 @@ impl Deeds {
             0 => json!({ "secretRef": { "name": secret(number).name, "key": "user-data" } }),
             _ => json!({ "inline": format!("user data of {number}") }),
         };
-        json!({
+        let mut spec = json!({
             "provider": PROVIDERS[index],
             "placement": serde_json::to_value(placement).expect("a placement is data"),
             "cloudInit": cloud_init,
-        })
+        });
+        // Two of three are published.
+        if number % 3 != 2 {
+            spec["connectionSecret"] = json!(connection(number, 0));
+        }
+        spec
     }
+}
+
+/// The Secret in which a Proxy is published; it has another name after every second edit.
+fn connection(number: u32, edits: u32) -> String {
+    format!("{}-connection-{}", key(number).name, edits / 2 % 2)
 }
 
 fn secret(number: u32) -> proxy_operator::resource::Key {

@@ -13,7 +13,7 @@ use provider_api::{ProviderName, Uid};
 use proxy_operator::{
     cluster::{Change, Cluster, ClusterError, Lease, ProviderHealth},
     resource::{Key, Proxy, SecretData, Status},
-    step::Note,
+    step::{Note, Published},
 };
 
 use crate::{
@@ -120,6 +120,21 @@ impl Cluster for View {
 
     async fn secret(&self, key: &Key) -> Result<Option<SecretData>, ClusterError> {
         self.request("read secret", false, |server, _| Ok(server.state().secret(key))).await
+    }
+
+    async fn publish(
+        &self,
+        proxy: &Proxy,
+        secret: &str,
+        data: &SecretData,
+    ) -> Result<Published, ClusterError> {
+        let write = |server: &Server, at| Ok(server.change(|state| state.publish(proxy, secret, data, at)));
+        self.request("publish", true, write).await
+    }
+
+    async fn withdraw(&self, proxy: &Proxy, secret: &str) -> Result<(), ClusterError> {
+        let write = |server: &Server, at| Ok(server.change(|state| state.withdraw(proxy, secret, at)));
+        self.request("withdraw", true, write).await
     }
 
     fn tell(&self, key: &Key, _: &Uid, note: &Note) {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use provider_api::{CreateRequest, ProviderId};
+use provider_api::{CreateRequest, ProviderId, Secret};
 use proxy_operator::{
     election::Term,
     resource::{CloudInit, ConditionKind, Key, Phase},
@@ -293,6 +293,21 @@ impl Watchdog {
             }
             if status.last_failure.is_some() {
                 say("tells of a failure that is over");
+            }
+            let state = self.0.server.state();
+            let mut published: Vec<_> = state
+                .published
+                .iter()
+                .filter(|(_, (owner, _))| *owner == object.uid)
+                .map(|(key, (_, data))| {
+                    let host = data.get("host").and_then(Secret::reveal_str);
+                    (key.name.clone(), host.map(str::to_owned))
+                })
+                .collect();
+            drop(state);
+            let wanted = spec.connection_secret.clone().map(|name| (name, status.address.clone()));
+            if published.pop() != wanted || !published.is_empty() {
+                say("is not published as it asks for");
             }
         }
         unsettled

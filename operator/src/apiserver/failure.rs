@@ -123,7 +123,7 @@ impl From<Failure> for ClusterError {
             },
             Failure::Unreachable(text) | Failure::Unusable(text) => Self::Doubtful(text),
             Failure::Overlong(deadline) => {
-                Self::Doubtful(format!("no answer within {} s", deadline.as_secs()))
+                Self::Doubtful(format!("no answer within {} s", deadline.as_secs_f32()))
             }
         }
     }

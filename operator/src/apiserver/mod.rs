@@ -8,7 +8,7 @@
 //! | `object` | objects as they come, each read by itself |
 //! | `follow` | a collection, followed for ever |
 //! | `feed`, `secrets` | the watch of Proxies and of the Secrets that they name |
-//! | `proxies`, `lease`, `health`, `events` | what is read and written of each |
+//! | `proxies`, `connection`, `lease`, `health`, `events` | what is read and written of each |
 //!
 //! `kube` brings credentials, TLS and the config of a cluster. Its runtime is not used: its watcher gives a list up for one
 //! object that cannot be decoded, keeps whole objects, and takes its time from elsewhere than our clock.
@@ -17,6 +17,7 @@
 //! Every request has a deadline. Nothing of a Secret is kept or logged. Streams work only while they are polled.
 
 mod call;
+mod connection;
 mod events;
 mod failure;
 mod feed;
@@ -44,7 +45,7 @@ use crate::{
     backoff::Backoff,
     cluster::{Change, Cluster, ClusterError, Lease, ProviderHealth},
     resource::{Key, Proxy, SecretData, Status},
-    step::Note,
+    step::{Note, Published},
 };
 
 /// How requests are made.
@@ -167,6 +168,19 @@ impl Cluster for ApiServer {
             Err(failure) if failure.is_absent() => Ok(None),
             Err(failure) => Err(failure.into()),
         }
+    }
+
+    async fn publish(
+        &self,
+        proxy: &Proxy,
+        secret: &str,
+        data: &SecretData,
+    ) -> Result<Published, ClusterError> {
+        connection::publish(&self.caller, proxy, secret, data).await
+    }
+
+    async fn withdraw(&self, proxy: &Proxy, secret: &str) -> Result<(), ClusterError> {
+        connection::withdraw(&self.caller, proxy, secret).await
     }
 
     fn tell(&self, key: &Key, uid: &Uid, note: &Note) {

@@ -117,7 +117,7 @@ impl Named {
 
     /// Takes the names of one Proxy in; its namespace, if nobody has named any there.
     fn names(&mut self, proxy: &Proxy) -> Option<String> {
-        let mut now: Vec<_> = proxy.secrets().map(str::to_owned).collect();
+        let mut now: Vec<_> = proxy.watched_secrets().map(str::to_owned).collect();
         now.sort();
         now.dedup();
         let before = self.by_proxy.get(&proxy.key).map(Vec::as_slice).unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The resources as the operator sees them: a `Proxy` with its spec and status, parsed from whatever stands in the cluster.
 //! How they get here is `cluster`; what is decided from them is `step`.
 
+pub(crate) mod connection;
 mod digest;
 mod spec;
 mod status;
@@ -9,6 +10,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use provider_api::{Name, ProviderName, Uid};
 
+pub use connection::Connection;
 pub use digest::Digest;
 pub(crate) use digest::Digester;
 pub use spec::{CloudInit, Spec, Unusable};
@@ -131,7 +133,13 @@ impl Proxy {
             || intent.as_ref().is_some_and(|intent| intent.provider == *provider)
     }
 
-    /// The Secrets of its namespace that it names.
+    /// The Secrets of its namespace whose changes concern it: those that it is made from, and the one that it is published in.
+    pub fn watched_secrets(&self) -> impl Iterator<Item = &str> {
+        let published = self.usable().and_then(|spec| spec.connection_secret.as_deref());
+        self.secrets().chain(published)
+    }
+
+    /// The Secrets of its namespace that it is made from.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         let spec = self.usable();
         let cloud_init = spec.and_then(|spec| match &spec.cloud_init {

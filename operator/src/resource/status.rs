@@ -29,6 +29,9 @@ pub struct Status {
     /// Address and port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
+    /// The Secret that its endpoint is, or is about to be, published in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_secret: Option<String>,
     /// Since when it has been Ready without a break.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_since: Option<Timestamp>,
@@ -173,6 +176,7 @@ impl Status {
             input_digest: part(map, "inputDigest"),
             address: part(map, "address"),
             endpoint: part(map, "endpoint"),
+            connection_secret: part(map, "connectionSecret"),
             ready_since: part(map, "readySince"),
             last_failure: part(map, "lastFailure"),
             observed_generation: part(map, "observedGeneration"),

@@ -5,7 +5,9 @@ use provider_api::{Access, CreateRequest, Credentials, Owner, Secret};
 use super::Shell;
 use crate::{
     cluster::ClusterError,
-    resource::{CloudInit, Digest, GROUP, Inputs, Key, Proxy, SecretData, Spec, VERSION},
+    resource::{
+        CloudInit, Connection, Digest, GROUP, Inputs, Key, Proxy, SecretData, Spec, VERSION, connection,
+    },
     step::Missing,
 };
 
@@ -75,6 +77,31 @@ pub(super) async fn request(
     request.access = Access { allowed_sources: inputs.allowed_sources, credentials: contents.credentials };
     request.acknowledged_failure = acknowledged.map(provider_api::FailureId::new);
     Some(request)
+}
+
+/// What is published of a Proxy that is up, if it still is what has that digest.
+pub(super) async fn connection(
+    shell: &Shell,
+    proxy: &Proxy,
+    secret: &str,
+    digest: &Digest,
+) -> Result<Option<Connection>, ClusterError> {
+    let Some(spec) = proxy.usable() else { return Ok(None) };
+    let contents = match Contents::read(shell, proxy, spec).await {
+        Ok(contents) => contents,
+        Err(missing) if missing.reason == Missing::UNREADABLE => {
+            return Err(ClusterError::Doubtful(missing.message));
+        }
+        Err(_) => return Ok(None),
+    };
+    let inputs = contents.inputs(shell, spec);
+    let Some(endpoint) = proxy.status.endpoint.clone() else { return Ok(None) };
+    if connection::digest(secret, &endpoint, inputs.credentials.as_ref()) != *digest {
+        return Ok(None);
+    }
+    let endpoint =
+        endpoint.parse().map_err(|_| ClusterError::Doubtful(format!("{endpoint} is no endpoint")))?;
+    Ok(Some(Connection { endpoint, credentials: contents.credentials }))
 }
 
 impl Contents {

@@ -281,8 +281,9 @@ impl Reconciler {
             }
             match (&mut slot.known, &slot.news) {
                 (Some(known), _) => {
-                    if known.proxy.secrets().any(|name| name == secret.name) {
+                    if known.proxy.watched_secrets().any(|name| name == secret.name) {
                         known.inputs = None;
+                        known.memory.publish_again();
                         due.push(key.clone());
                     }
                 }

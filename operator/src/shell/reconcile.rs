@@ -13,12 +13,12 @@ use rand::Rng;
 
 use super::{
     Shell,
-    inputs::{Resolved, UNKNOWN},
+    inputs::{self, Resolved, UNKNOWN},
     provider,
 };
 use crate::{
     cluster::ClusterError,
-    resource::Proxy,
+    resource::{Digest, Proxy},
     step::{Action, Answer, Call, Health, Memory, Situation, Step},
 };
 
@@ -106,6 +106,8 @@ async fn until_it_waits(shell: &Arc<Shell>, known: &mut Known, news: &mut Unboun
                 fresh = false;
                 Did::Again
             }
+            Action::Publish { secret, digest } => publish(shell, known, &secret, digest).await,
+            Action::Withdraw(secret) => withdraw(shell, known, secret).await,
             action => write(shell, known, action).await,
         };
         match did {
@@ -136,7 +138,10 @@ impl Known {
             }
             News::Gone(uid) => self.gone |= uid.is_none_or(|uid| uid == self.proxy.uid),
             News::Health(health) => self.health = health,
-            News::Secret => self.inputs = None,
+            News::Secret => {
+                self.inputs = None;
+                self.memory.publish_again();
+            }
             News::Nudge => self.memory.look_again(),
         }
     }
@@ -184,6 +189,38 @@ async fn write(shell: &Shell, known: &mut Known, action: Action) -> Did {
             Ok(_) => Did::Ends(Ended::Forget),
             Err(error) => Did::Ends(doubtful(shell, known, &error)),
         },
+        Err(error) => Did::Ends(doubtful(shell, known, &error)),
+    }
+}
+
+/// Publishes how to reach a proxy.
+async fn publish(shell: &Shell, known: &mut Known, secret: &str, digest: Digest) -> Did {
+    let proxy = Arc::clone(&known.proxy);
+    let connection = match inputs::connection(shell, &proxy, secret, &digest).await {
+        Ok(Some(connection)) => connection,
+        // What it was decided on is no longer so.
+        Ok(None) => {
+            known.inputs = None;
+            return Did::Again;
+        }
+        Err(error) => return Did::Ends(doubtful(shell, known, &error)),
+    };
+    match shell.cluster.publish(&proxy, secret, &connection.to_data()).await {
+        Ok(came) => {
+            known.memory.published(digest, came);
+            Did::Again
+        }
+        Err(error) => Did::Ends(doubtful(shell, known, &error)),
+    }
+}
+
+async fn withdraw(shell: &Shell, known: &mut Known, secret: String) -> Did {
+    let proxy = Arc::clone(&known.proxy);
+    match shell.cluster.withdraw(&proxy, &secret).await {
+        Ok(()) => {
+            known.memory.withdrawn(secret);
+            Did::Again
+        }
         Err(error) => Did::Ends(doubtful(shell, known, &error)),
     }
 }

@@ -8,6 +8,7 @@
 mod answer;
 mod deletion;
 mod making;
+mod publishing;
 mod removal;
 mod says;
 mod search;
@@ -19,6 +20,9 @@ use std::time::Duration;
 
 use provider_api::{Deleted, Error, GetError, Instance, ProviderId, ProviderName, State, Timestamp};
 
+pub use publishing::Published;
+
+use self::publishing::Publication;
 use crate::{
     backoff::Backoff,
     resource::{Digest, Failure, Inputs, Phase, Proxy, Status},
@@ -197,6 +201,8 @@ pub struct Memory {
     mending: bool,
     /// What is left behind for good.
     left: Option<String>,
+    /// What is known of what is published.
+    publication: Publication,
 }
 
 impl Memory {
@@ -303,6 +309,16 @@ pub enum Action {
     Drop,
     /// Read the Proxy from the API server itself.
     Refresh,
+    /// Publish how to reach it in that Secret, if what there is to say still has that digest; then
+    /// [`Memory::published`].
+    Publish {
+        /// The Secret's name.
+        secret: String,
+        /// Of what is to stand there.
+        digest: Digest,
+    },
+    /// Remove that Secret, if it is the Proxy's; then [`Memory::withdrawn`].
+    Withdraw(String),
     /// Nothing, until something changes or this much time has passed.
     Wait(Option<Duration>),
     /// Nothing ever again.
@@ -382,6 +398,9 @@ impl Stepping<'_, '_> {
         // What a refused edit says is not true yet; what it was before goes on.
         if proxy.usable().is_some() {
             self.status.observed_generation = Some(proxy.generation);
+        }
+        if let Some(action) = self.withdraws() {
+            return self.in_the_cluster(action);
         }
         match proxy.status.instance.clone() {
             Some(instance) => self.watch(&instance),

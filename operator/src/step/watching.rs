@@ -60,6 +60,9 @@ impl Stepping<'_, '_> {
             self.end(why);
             return self.replace(instance);
         }
+        if let Some(action) = self.publishes() {
+            return self.in_the_cluster(action);
+        }
         if self.is_due() {
             return self.call(instance.provider.clone(), Operation::Get(ProviderId::new(&instance.id)));
         }

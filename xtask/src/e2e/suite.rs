@@ -24,6 +24,8 @@ pub(super) const KUBE: &[Target] = &[
     Target { package: "fixture-kube-api", name: "kubectl", flags: &[] },
     Target { package: "fixture-kube-api", name: "parity", flags: &[] },
     Target { package: "provider-kubernetes", name: "real", flags: &[] },
+    // An operator works on the Proxies of the whole cluster.
+    Target { package: "proxy-operator", name: "apiserver-real", flags: &["--test-threads=1"] },
 ];
 
 /// Inside the one-node cluster.

@@ -3,6 +3,7 @@
 mod deleting;
 mod failing;
 mod making;
+mod publishing;
 mod watching;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
