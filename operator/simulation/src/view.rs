@@ -133,7 +133,10 @@ impl Cluster for View {
     }
 
     async fn withdraw(&self, proxy: &Proxy, secret: &str) -> Result<(), ClusterError> {
-        let write = |server: &Server, at| Ok(server.change(|state| state.withdraw(proxy, secret, at)));
+        let write = |server: &Server, at| {
+            server.change(|state| state.withdraw(proxy, secret, at));
+            Ok(())
+        };
         self.request("withdraw", true, write).await
     }
 

@@ -75,7 +75,7 @@ pub(super) async fn write_status(
         "status": status,
     });
     let request = Request::new(Method::PUT, format!("{}/status", path(&proxy.key))).body(JSON, &body);
-    read(&*caller.json::<Box<RawValue>>(&request).await?)
+    read(&caller.json::<Box<RawValue>>(&request).await?)
 }
 
 /// Puts our finalizer on or takes it off. Those of others are written back as they were read, and the version that was read
