@@ -26,6 +26,8 @@ pub enum Trick {
     Silence,
     /// Its answer ends after that time.
     End(Duration),
+    /// It asks for another version than it did.
+    Since(&'static str),
     /// In its path and query, this is replaced by that.
     Say(&'static str, &'static str),
 }
@@ -63,6 +65,11 @@ impl Meddle {
     pub fn asked(&self, with: &[&str]) -> usize {
         let inner = self.0.lock().unwrap();
         inner.asked.iter().filter(|asked| with.iter().all(|part| asked.contains(part))).count()
+    }
+
+    /// How many lists of Proxies were begun, and watches; further pages do not count.
+    pub fn looks(&self) -> usize {
+        self.asked(&["/proxies?"]) - self.asked(&["/proxies?", "continue="])
     }
 
     fn judge(&self, uri: &http::Uri, method: &http::Method) -> Option<Trick> {
@@ -122,6 +129,13 @@ where
             Some(Trick::Say(this, that)) => {
                 let uri = request.uri().to_string().replace(this, that);
                 *request.uri_mut() = uri.parse().unwrap();
+                None
+            }
+            Some(Trick::Since(version)) => {
+                let uri = request.uri().to_string();
+                let (before, rest) = uri.split_once("resourceVersion=").unwrap();
+                let rest = rest.split_once('&').map_or(String::new(), |(_, rest)| format!("&{rest}"));
+                *request.uri_mut() = format!("{before}resourceVersion={version}{rest}").parse().unwrap();
                 None
             }
             Some(Trick::End(after)) => Some(after),

@@ -36,6 +36,8 @@ pub struct Place {
     pub meddle: Meddle,
     connect: Box<dyn Fn(&Meddle) -> Client + Send + Sync>,
     pub tag: String,
+    /// Whether the server holds objects to their schema.
+    pub is_strict: bool,
 }
 
 /// What the environment must say of the cluster.
@@ -55,7 +57,7 @@ impl Place {
         tokio::spawn(async move { ticking.run_ticker().await });
         let connect =
             move |meddle: &Meddle| ClientBuilder::new(server.router(), "default").with_layer(meddle).build();
-        Self::new(Box::new(connect)).await
+        Self::new(Box::new(connect), false).await
     }
 
     /// On the real one that the environment names.
@@ -67,15 +69,21 @@ impl Place {
         let connect = move |meddle: &Meddle| {
             ClientBuilder::try_from(config.clone()).unwrap().with_layer(meddle).build()
         };
-        Self::new(Box::new(connect)).await
+        Self::new(Box::new(connect), true).await
     }
 
-    async fn new(connect: Box<dyn Fn(&Meddle) -> Client + Send + Sync>) -> Self {
+    async fn new(connect: Box<dyn Fn(&Meddle) -> Client + Send + Sync>, is_strict: bool) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let tag = format!("t{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let admin = connect(&Meddle::default());
-        let place =
-            Self { admin, namespace: format!("operator-{tag}"), meddle: Meddle::default(), connect, tag };
+        let place = Self {
+            admin,
+            namespace: format!("operator-{tag}"),
+            meddle: Meddle::default(),
+            connect,
+            tag,
+            is_strict,
+        };
         place.install().await;
         let namespace = json!({"metadata": {"name": place.namespace}});
         place.ask("POST", "/api/v1/namespaces", Some(namespace)).await.unwrap();
