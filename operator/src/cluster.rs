@@ -1,5 +1,5 @@
 //! What the operator needs of a Kubernetes cluster, as a trait: its own, since `kube`'s runtime spawns tasks and has
-//! randomness that no seed reaches. `store` is its side in this process, for simulations.
+//! randomness that no seed reaches. [`apiserver`](crate::apiserver) is its side in a real cluster; the simulation has its own.
 
 use std::{fmt, sync::Arc, time::Duration};
 
