@@ -80,7 +80,8 @@ pub(crate) struct NewProvider {
     /// Let that workspace depend on the published SDK and kit of this version instead of on this checkout
     #[arg(long, value_name = "VERSION", requires = "at")]
     pub(crate) kit_version: Option<String>,
-    /// Make nothing: count the lines that a crate which was made so has beyond what its README says it was made by
+    /// Make nothing: count the lines that a crate which was made so has beyond what its README says it was made by.
+    /// A changed line counts as one, a removed one as none
     #[arg(long, value_name = "FOLDER", exclusive = true)]
     pub(crate) diff: Option<PathBuf>,
 }

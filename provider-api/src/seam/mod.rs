@@ -226,7 +226,8 @@ impl Seam {
         }
     }
 
-    /// A pause between two polls, or a back-off. What it waits for is a [`BoundedWait`](crate::BoundedWait) of the profile.
+    /// A pause between two polls, or a back-off, or before a listing that lags behind. What polls wait for is a
+    /// [`BoundedWait`](crate::BoundedWait) of the profile; the lag of a listing is none.
     pub async fn pause(&self, how_long: Duration) {
         self.context.clock.sleep(how_long, Wait::Idle).await;
     }

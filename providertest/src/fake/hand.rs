@@ -145,7 +145,7 @@ where
 
     /// The key of something of somebody else's.
     fn key(store: &mut Store<I, P>, name: &str) -> String {
-        if store.ways.numbered { (OTHERS + store.count()).to_string() } else { name.to_owned() }
+        if store.ways.numbered { (store.ways.key_of)(OTHERS + store.count()) } else { name.to_owned() }
     }
 
     fn write_token(&self) -> Done {

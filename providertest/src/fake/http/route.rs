@@ -7,7 +7,7 @@ use crate::fake::Reading;
 /// what [`Fake::answer`](super::Fake::answer) branches on.
 ///
 /// A path has names in braces. `{target}` is the part of the backend that can fail on its own; the last other one is
-/// what the call is about. A query parameter or a field of the body that tells two calls of one path apart is named too.
+/// what the call is about. A query parameter, a field of the body or a field's value that tells two calls of one path apart is named too.
 /// The first row that fits is the one.
 ///
 /// ```
@@ -41,6 +41,7 @@ pub struct Route {
     payload: bool,
     named_by: Option<&'static str>,
     field: Option<&'static str>,
+    value: Option<&'static str>,
 }
 
 /// A request with the route that it came by.
@@ -56,7 +57,7 @@ impl Route {
     /// A call of that kind, by that method and path. It takes no right and carries nothing secret; every method but GET
     /// and HEAD changes something.
     pub const fn new(kind: &'static str, method: &'static str, path: &'static str) -> Self {
-        Self { kind, method, path, right: None, payload: false, named_by: None, field: None }
+        Self { kind, method, path, right: None, payload: false, named_by: None, field: None, value: None }
     }
 
     /// It takes that right.
@@ -81,6 +82,12 @@ impl Route {
     #[must_use]
     pub const fn with_field(self, field: &'static str) -> Self {
         Self { field: Some(field), ..self }
+    }
+
+    /// Its body says that in that field; a body that says something else is of another call.
+    #[must_use]
+    pub const fn with_value(self, field: &'static str, value: &'static str) -> Self {
+        Self { field: Some(field), value: Some(value), ..self }
     }
 
     /// The first of these routes that a request came by.
@@ -126,6 +133,9 @@ impl Route {
         }
         let body = request.json().unwrap_or_default();
         if self.field.is_some_and(|field| body[field].is_null()) {
+            return None;
+        }
+        if self.value.is_some() && self.value != self.field.and_then(|field| body[field].as_str()) {
             return None;
         }
         let named = self.named_by.map(|field| body[field].as_str().unwrap_or_default().to_owned());

@@ -186,6 +186,7 @@ fn an_error_without_a_code_is_not_the_backends_own() {
 fn a_route_is_told_by_path_query_and_body() {
     const ROUTES: &[Route] = &[
         Route::new("seed", "PUT", "/disks/{name}").with_field("content").with_payload(),
+        Route::new("format", "PUT", "/disks/{name}").with_value("action", "format"),
         Route::new("disk", "PUT", "/disks/{name}"),
         Route::new("tagged", "GET", "/disks?tag=ours"),
         Route::new("page", "GET", "/disks?after={token}"),
@@ -196,6 +197,8 @@ fn a_route_is_told_by_path_query_and_body() {
     assert_eq!(kind(&put().with_json(&json!({"content": ""}))), Some("seed"));
     assert_eq!(kind(&put().with_json(&json!({"content": null}))), Some("disk"));
     assert_eq!(kind(&put()), Some("disk"));
+    assert_eq!(kind(&put().with_json(&json!({"action": "format"}))), Some("format"));
+    assert_eq!(kind(&put().with_json(&json!({"action": "wipe"}))), Some("disk"));
     for (uri, expected) in [
         ("/disks", Some("disks")),
         ("/disks?tag=ours", Some("tagged")),

@@ -36,7 +36,8 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
         }
     }
 
-    /// Begins to make an instance, or a placeholder. It is made after [`Ways::work`](super::Ways::work), and then boots.
+    /// Begins to make an instance, or a placeholder. It is made after [`Ways::work`](super::Ways::work), and then boots,
+    /// unless it is [made off](super::Ways::made_off).
     ///
     /// # Errors
     /// AlreadyExists where the key is taken, Invalid where key, name or place make no sense, Quota, and where parts are
@@ -76,7 +77,7 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
             created: self.stamp.to_string(),
             bare: new.bare,
             made_at,
-            up_at: (!new.bare).then(|| made_at + self.ways.boot),
+            up_at: (!new.bare && !self.ways.made_off).then(|| made_at + self.ways.boot),
             gone_at: None,
             locked_until: self.ways.locks.then_some(made_at),
             pinned: None,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Record, Refusal, Source, Store};
+use super::{Listed, Record, Refusal, Source, Store};
 use crate::harness::{Delivered, Thing, ThingKind};
 
 /// What the clock says about an instance.
@@ -254,11 +254,22 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
     /// # Errors
     /// BadPage for a token that no page gave, and for what is no number.
     pub fn list(&mut self, place: Option<&str>, from: Option<&str>) -> Result<Page<Record<I>>, Refusal> {
-        if self.now >= self.listed.0 + self.ways.lag {
-            self.listed = (self.now, self.instances.clone());
-        }
-        let here = |record: &&Record<I>| place.is_none_or(|place| record.place == place);
-        let records: Vec<_> = self.listed.1.iter().filter(here).cloned().collect();
+        self.list_by(place, from, |_| true)
+    }
+
+    /// The same of those alone that a selector wants: a name, a label. Pages and totals are of these.
+    ///
+    /// # Errors
+    /// As for [`Store::list`].
+    pub fn list_by(
+        &mut self,
+        place: Option<&str>,
+        from: Option<&str>,
+        wanted: impl Fn(&Record<I>) -> bool,
+    ) -> Result<Page<Record<I>>, Refusal> {
+        self.bring_listings_up_to_date();
+        let here = |record: &&Record<I>| place.is_none_or(|place| record.place == place) && wanted(record);
+        let records: Vec<_> = self.listed.instances.iter().filter(here).cloned().collect();
         // Two places may have the same key.
         let key = |record: &Record<I>| match place {
             Some(_) => record.key.clone(),
@@ -271,6 +282,13 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
             incarnation.and_then(|incarnation| self.erase(incarnation));
         }
         Ok(page)
+    }
+
+    pub(super) fn bring_listings_up_to_date(&mut self) {
+        if self.now >= self.listed.at + self.ways.lag {
+            let (instances, parts) = (self.instances.clone(), self.parts.clone());
+            self.listed = Listed { at: self.now, instances, parts };
+        }
     }
 }
 

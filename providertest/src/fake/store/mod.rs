@@ -11,15 +11,16 @@
 //! | makes instances in tasks, which may fail later | [`Ways::tasks`], [`Store::task`], [`Store::outcome`], [`Store::next_fails`] |
 //! | locks an instance while it is made, or in some states | [`Ways::locks`], [`Ways::locking`], [`Refusal::Locked`] |
 //! | shows a deletion that is in progress | [`States::going`], [`Record::gone_at`] |
-//! | addresses instances by numbers | [`Ways::numbered`], [`Ways::wide_keys`], [`Store::count`] |
+//! | addresses instances by numbers or UUIDs | [`Ways::numbered`], [`Ways::key_of`], [`Ways::wide_keys`], [`Store::new_key`] |
+//! | makes instances that are off | [`Ways::made_off`], [`Store::start`] |
 //! | serves lists in pages | [`Store::list`], [`page`], [`Store::page_size`] |
+//! | lists by a label or a name | [`Store::list_by`], [`Store::list_parts_by`] |
+//! | lists what stood some time ago | [`Ways::lag`] |
 //! | numbers its pages, so that they shift | [`Ways::numbered_pages`], [`Page::total`], [`numbered_page`] |
 //! | keeps disks beside instances | [`Ways::parts`], [`Store::put_part`], [`Store::remove_part`] |
 //! | binds a deletion to one life | [`Record::incarnation`], the last argument of [`Store::remove`] |
 //!
-//! A list shows what stands now. A backend whose list is behind keeps the rows that it last showed, and reads them anew when
-//! they are as old as they may be; the author's guide has an example. Nor does a store limit the rate of calls: the sweeps
-//! put a rate limit of the catalogue on any call.
+//! A store does not limit the rate of calls: the sweeps put a rate limit of the catalogue on any call.
 //!
 //! ```
 //! use std::{sync::Arc, time::Duration};
@@ -73,7 +74,7 @@ pub use self::{
     look::{BETWEEN_EMPTY_PAGES, Page, Phase, numbered_page, page},
     record::{Event, HELD, Marks, New, NewPart, Part, Record, Source},
     tasks::{Failure, Outcome, Task},
-    ways::{Parts, States, Ways, leases},
+    ways::{Parts, States, Ways, leases, uuid},
 };
 
 /// Everything that a backend holds, as it is at one moment. A fake shares it by [`Shared`].
@@ -110,11 +111,18 @@ pub struct Store<I, P = ()> {
     /// it.
     pub ailing: bool,
     /// What listings show, and since when.
-    listed: (Duration, Vec<Record<I>>),
+    listed: Listed<I, P>,
     now: Duration,
     stamp: Timestamp,
     counter: u64,
     watchers: Vec<UnboundedSender<Event>>,
+}
+
+/// What listings show.
+struct Listed<I, P> {
+    at: Duration,
+    instances: Vec<Record<I>>,
+    parts: Vec<Part<P>>,
 }
 
 /// Why a store does not do what it is asked. A fake words each as its backend does: by `?`, as the catalogued error of the
@@ -207,7 +215,7 @@ impl<I, P> Store<I, P> {
             next_fails: None,
             vanishing: None,
             ailing: false,
-            listed: (Duration::ZERO, Vec::new()),
+            listed: Listed { at: Duration::ZERO, instances: Vec::new(), parts: Vec::new() },
             now: Duration::ZERO,
             stamp: Timestamp::UNIX_EPOCH,
             counter: 0,
@@ -241,6 +249,11 @@ impl<I, P> Store<I, P> {
     pub fn count(&mut self) -> u64 {
         self.counter += 1;
         self.counter
+    }
+
+    /// A key that the store has not given yet, as this backend gives them out ([`Ways::key_of`]).
+    pub fn new_key(&mut self) -> String {
+        (self.ways.key_of)(self.count())
     }
 
     /// Whether that token may do what takes that right. A handler asks before it does anything.

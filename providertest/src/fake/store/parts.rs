@@ -78,12 +78,27 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
 }
 
 impl<I: Clone, P: Clone + Default> Store<I, P> {
-    /// One page of the parts in a place, in the order of their names. The shared things are among them, as parts of no
-    /// life that are older than everything: a listing of disks shows base disks too.
+    /// One page of the parts in a place, in the order of their names, as they were when the listing was last brought up to
+    /// date. The shared things are among them, as parts of no life that are older than everything: a listing of disks shows
+    /// base disks too.
     ///
     /// # Errors
     /// BadPage for a token that no page gave.
-    pub fn list_parts(&self, place: &str, from: Option<&str>) -> Result<Page<Part<P>>, Refusal> {
+    pub fn list_parts(&mut self, place: &str, from: Option<&str>) -> Result<Page<Part<P>>, Refusal> {
+        self.list_parts_by(place, from, |_| true)
+    }
+
+    /// The same of those alone that a selector wants.
+    ///
+    /// # Errors
+    /// As for [`Store::list_parts`].
+    pub fn list_parts_by(
+        &mut self,
+        place: &str,
+        from: Option<&str>,
+        wanted: impl Fn(&Part<P>) -> bool,
+    ) -> Result<Page<Part<P>>, Refusal> {
+        self.bring_listings_up_to_date();
         let shared = self.shared.iter().map(|name| Part {
             place: place.to_owned(),
             name: name.clone(),
@@ -93,8 +108,9 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
             payload: None,
             own: P::default(),
         });
-        let here = self.parts.iter().filter(|part| part.place == place).cloned();
-        self.page_of(here.chain(shared).collect(), |part| part.name.clone(), from)
+        let here = self.listed.parts.iter().filter(|part| part.place == place).cloned();
+        let rows = here.chain(shared).filter(wanted).collect();
+        self.page_of(rows, |part: &Part<P>| part.name.clone(), from)
     }
 }
 

@@ -285,6 +285,57 @@ fn a_lagging_listing_shows_what_was_until_it_is_brought_up_to_date() {
 }
 
 #[test]
+fn a_lagging_backend_lists_parts_late_too() {
+    let it = Fixture::new(Ways { lag: Duration::from_secs(5), parts: Parts::Explicit, ..Ways::default() });
+    let listed = || {
+        let page = it.store.open().list_parts_by("z1", None, |part| part.name != "base").unwrap();
+        (page.items.len(), page.total)
+    };
+    let disk = NewPart { name: "a-disk".to_owned(), ..NewPart::default() };
+    it.store.open().put_part("z1", disk).unwrap();
+    assert_eq!(listed(), (0, 0));
+    it.pass(5);
+    assert_eq!(listed(), (1, 1));
+}
+
+#[test]
+fn a_selector_takes_rows_before_pages_are_cut() {
+    let it = Fixture::new(Ways::default());
+    for name in ["a", "b", "c", "d"] {
+        it.make(name, &[]).unwrap();
+    }
+    let mut store = it.store.open();
+    store.page_size = 1;
+    let wanted = |record: &Record<()>| ["b", "d"].contains(&record.name.as_str());
+    let first = store.list_by(Some("z1"), None, wanted).unwrap();
+    let last = store.list_by(Some("z1"), first.next.as_deref(), wanted).unwrap();
+    assert_eq!((first.items[0].name.as_str(), first.total), ("b", 2));
+    assert_eq!((last.items[0].name.as_str(), last.next), ("d", None));
+}
+
+#[test]
+fn what_is_made_off_boots_once_it_is_started() {
+    let it = Fixture::new(Ways { made_off: true, ..Ways::default() });
+    it.make("a", &[]).unwrap();
+    it.pass(60);
+    assert_eq!(it.state("a"), "stopped");
+    it.store.open().start("z1", "a").unwrap();
+    assert_eq!(it.state("a"), "starting");
+    it.pass(20);
+    assert_eq!(it.state("a"), "running");
+}
+
+#[test]
+fn keys_that_a_backend_gives_out_look_as_its_own_do() {
+    let mut store: Store<()> = Store::new(Ways { key_of: uuid, ..Ways::default() }, ["z1"]);
+    let keys: Vec<_> = (0..9).map(|_| store.new_key()).collect();
+    assert!(keys.iter().all(|key| key.len() == 36 && key.split('-').count() == 5), "{keys:?}");
+    assert!(!keys.is_sorted(), "nobody is to rely on their order");
+    let unique: std::collections::BTreeSet<_> = keys.iter().collect();
+    assert_eq!(unique.len(), keys.len());
+}
+
+#[test]
 fn a_backend_that_shows_one_address_shows_the_first() {
     let it = Fixture::new(Ways { one_address: true, ..Ways::default() });
     let life = it.make("a", &[]).unwrap().incarnation;

@@ -29,6 +29,8 @@ pub struct Ways {
     pub work: Duration,
     /// How long it boots then, or once it is started.
     pub boot: Duration,
+    /// Whether what was made stays off until it is started by a call of its own ([`Store::start`](super::Store::start)).
+    pub made_off: bool,
     /// How long a removal takes; at once when it is zero.
     pub removal: Duration,
     /// Whether making an instance is a task that can be asked for, and may be made to fail.
@@ -37,8 +39,8 @@ pub struct Ways {
     pub locks: bool,
     /// The native states in which somebody else's work locks an instance: `backup`.
     pub locking: &'static [&'static str],
-    /// How far a listing of instances may be behind. It is as far behind as it may be, so that a provider cannot but
-    /// notice.
+    /// How far a listing of instances or of parts may be behind. It is as far behind as it may be, so that a provider
+    /// cannot but notice.
     pub lag: Duration,
     /// Whether pages go by number over what stands when each is asked for, and shift when something comes or goes between
     /// two of them ([`numbered_page`](super::numbered_page)). Otherwise a token says after which row the next page begins,
@@ -55,6 +57,9 @@ pub struct Ways {
     /// Whether keys are numbers, not names: what others plant then gets numbers. Which number a made instance has, its
     /// handler says in [`New::key`](super::New::key).
     pub numbered: bool,
+    /// What the key is that is made of a number: the number itself, or [`uuid`] where the backend gives out such.
+    /// [`Store::new_key`](super::Store::new_key) makes one.
+    pub key_of: fn(number: u64) -> String,
     /// Whether a key is one of the whole backend, not of its place.
     pub wide_keys: bool,
     /// Whether instances move between places.
@@ -103,6 +108,7 @@ impl Default for Ways {
         Self {
             work: Duration::ZERO,
             boot: Duration::from_secs(20),
+            made_off: false,
             removal: Duration::from_secs(3),
             tasks: false,
             locks: false,
@@ -113,6 +119,7 @@ impl Default for Ways {
             parts_need_room: false,
             guards_borrowed: true,
             numbered: false,
+            key_of: |number| number.to_string(),
             wide_keys: false,
             moves: false,
             rights: &[],
@@ -134,6 +141,13 @@ impl Default for States {
             going: None,
         }
     }
+}
+
+/// A UUID made of a number, of no meaning and no order: for [`Ways::key_of`].
+pub fn uuid(number: u64) -> String {
+    // Multiplied by an odd number, for otherwise they would sort as the numbers do.
+    let (high, low) = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32, number & 0xffff_ffff_ffff);
+    format!("{high:08x}-0000-4000-8000-{low:012x}")
 }
 
 /// One private address of each family, no two instances the same.

@@ -54,6 +54,7 @@ fn ways(profile: &Profile) -> Ways {
             Readiness::Immediate => Duration::from_secs(1),
             Readiness::ProvisioningWindow => Duration::from_secs(20),
         },
+        made_off: false,
         removal: Duration::from_secs(3),
         tasks: profile.async_ops.contains(&AsyncOp::TaskHandle),
         locks: profile.async_ops.contains(&AsyncOp::BackendLock),
@@ -66,6 +67,7 @@ fn ways(profile: &Profile) -> Ways {
         // As where a disk is a file: it is locked by the machine that runs from it, and not by those that build on it.
         guards_borrowed: profile.delete_binding == DeleteBinding::Name,
         numbered,
+        key_of: |number| number.to_string(),
         wide_keys: numbered || moves,
         lag: Duration::ZERO,
         numbered_pages: profile.numbered_pages,
