@@ -124,7 +124,8 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
                     install,
                     build_only: false,
                     container,
-                    suite: false,
+                    // Once is enough.
+                    suite: !container,
                     instead,
                 })
             };
