@@ -1,0 +1,7 @@
+//! The conformance suite over the fake; `--help` shows its flags.
+
+mod harness;
+
+fn main() -> std::process::ExitCode {
+    providertest::main(harness::Fakes)
+}
