@@ -151,9 +151,9 @@ impl Deeds {
     }
 }
 
-/// The Secret in which a Proxy is published; it has another name after every second edit.
+/// The Secret in which a Proxy is published; it has another name after every edit.
 fn connection(number: u32, edits: u32) -> String {
-    format!("{}-connection-{}", key(number).name, edits / 2 % 2)
+    format!("{}-connection-{}", key(number).name, edits % 2)
 }
 
 fn secret(number: u32) -> proxy_operator::resource::Key {

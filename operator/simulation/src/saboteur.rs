@@ -6,7 +6,7 @@ use provider_api::GetError;
 use proxy_operator::{
     election::Terms,
     resource::Digest,
-    step::{Action, Answer, Decide, Memory, Operation, Situation, Step, step},
+    step::{Action, Answer, Decide, Memory, Operation, Published, Situation, Step, step},
 };
 
 use crate::watchdog::Invariant;
@@ -99,6 +99,18 @@ pub const SABOTEURS: &[Saboteur] = &[
         within: 20,
     },
     Saboteur {
+        name: "leaves-old-secrets",
+        breaks: &[Invariant::Converges],
+        build: deciding(leaves_old_secrets),
+        within: 20,
+    },
+    Saboteur {
+        name: "publishes-no-edits",
+        breaks: &[Invariant::Converges],
+        build: deciding(publishes_no_edits),
+        within: 20,
+    },
+    Saboteur {
         name: "takes-over-before-the-term-is-over",
         breaks: &[Invariant::OneLeader],
         build: Build { step, terms: hasty_terms },
@@ -177,6 +189,26 @@ fn never_tries_again(at: &Situation<'_>, memory: Memory) -> Step {
     let mut decided = step(at, memory);
     if at.proxy.status.last_failure.is_some() && matches!(decided.action, Action::Wait(Some(_))) {
         decided.action = Action::Wait(None);
+    }
+    decided
+}
+
+fn leaves_old_secrets(at: &Situation<'_>, memory: Memory) -> Step {
+    let mut decided = step(at, memory);
+    if let Action::Withdraw(secret) = decided.action {
+        decided.memory.withdrawn(secret);
+        return step(at, decided.memory);
+    }
+    decided
+}
+
+fn publishes_no_edits(at: &Situation<'_>, memory: Memory) -> Step {
+    let mut decided = step(at, memory);
+    if at.proxy.generation > 1
+        && let Action::Publish { digest, .. } = decided.action
+    {
+        decided.memory.published(digest, Published::Done);
+        return step(at, decided.memory);
     }
     decided
 }

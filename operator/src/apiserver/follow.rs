@@ -232,7 +232,13 @@ impl<T> Follow<T> {
         let pause = pause.max(failure.and_then(Failure::hint).unwrap_or_default());
         if let Some(failure) = failure {
             let error = crate::cluster::ClusterError::from(failure.clone());
-            tracing::debug!(path = self.of.path, %error, ?pause, "a watch cannot go on yet");
+            match self.failures {
+                // One that is slow to come back is no news each time.
+                4 | 32 | 256 => {
+                    tracing::warn!(path = self.of.path, %error, failures = self.failures, "a watch does not come back");
+                }
+                _ => tracing::debug!(path = self.of.path, %error, ?pause, "a watch cannot go on yet"),
+            }
         }
         self.caller.clock.sleep(pause, Wait::Idle).await;
     }

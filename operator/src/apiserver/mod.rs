@@ -13,6 +13,17 @@
 //! `kube` brings credentials, TLS and the config of a cluster. Its runtime is not used: its watcher gives a list up for one
 //! object that cannot be decoded, keeps whole objects, and takes its time from elsewhere than our clock.
 //!
+//! # Rights
+//! | of | verbs |
+//! |---|---|
+//! | `proxies` | get, list, watch, patch (the finalizer) |
+//! | `proxies/status` | update |
+//! | `providerhealths` | get, list, create, delete |
+//! | `providerhealths/status` | update |
+//! | `secrets` | get, list, watch; create, patch and delete where endpoints are published |
+//! | `leases` of `coordination.k8s.io`, in the operator's namespace | list, watch, create, patch |
+//! | `events` of `events.k8s.io` | create, patch |
+//!
 //! # Guarantees
 //! Every request has a deadline. Nothing of a Secret is kept or logged. Streams work only while they are polled.
 

@@ -115,10 +115,15 @@ impl Proxy {
         self.spec.as_ref().as_ref().ok()
     }
 
+    /// Whether it has the user data itself.
+    pub fn has_text(&self) -> bool {
+        let has_text = |spec: &Spec| matches!(spec.cloud_init, CloudInit::Inline { text: Some(_), .. });
+        self.usable().is_some_and(has_text)
+    }
+
     /// It as a record that is kept for long: without user data.
     pub fn to_keep(&self) -> Self {
-        let has_text = |spec: &&Spec| matches!(spec.cloud_init, CloudInit::Inline { text: Some(_), .. });
-        let spec = match self.usable().filter(has_text) {
+        let spec = match self.usable().filter(|_| self.has_text()) {
             Some(spec) => Arc::new(Ok(spec.clone().without_text())),
             None => Arc::clone(&self.spec),
         };

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     cluster::ClusterError,
     resource::{Digest, Proxy},
-    step::{Action, Answer, Call, Health, Memory, Situation, Step},
+    step::{Action, Answer, Call, Health, Memory, Note, Situation, Step},
 };
 
 /// What is known of a Proxy between reconciles.
@@ -75,6 +75,10 @@ pub(super) async fn reconcile(
     mut news: UnboundedReceiver<News>,
 ) -> Reconciled {
     let ended = until_it_waits(&shell, &mut known, &mut news).await;
+    // The answers to reads and writes have the user data in them.
+    if known.proxy.has_text() {
+        known.proxy = Arc::new(known.proxy.to_keep());
+    }
     Reconciled { known, ended, unread: news }
 }
 
@@ -229,6 +233,11 @@ async fn withdraw(shell: &Shell, known: &mut Known, secret: String) -> Did {
 fn doubtful(shell: &Shell, known: &mut Known, error: &ClusterError) -> Ended {
     known.doubts = known.doubts.saturating_add(1);
     tracing::debug!(proxy = %known.proxy.key, %error, "the cluster did not do it");
+    if let ClusterError::Refused(_) = error {
+        // It may go on for as long as nobody does anything about it, and no status can say so.
+        let note = Note { warning: true, reason: "WriteRefused", message: error.to_string() };
+        shell.cluster.tell(&known.proxy.key, &known.proxy.uid, &note);
+    }
     Ended::Wait(Some(shell.settings.backoff.after(known.doubts, shell.random().random())))
 }
 

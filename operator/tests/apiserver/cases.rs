@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures::{FutureExt, StreamExt};
 use provider_api::{Clock, ProviderName, Reason, Secret, SystemClock, TargetStatus, Timestamp};
 use proxy_operator::{
-    cluster::{Cluster, ClusterError, Lease, ProviderHealth},
+    cluster::{Change, Cluster, ClusterError, Lease, ProviderHealth},
     election::{self, Terms},
     resource::{FINALIZER, GROUP, Phase, SecretData, VERSION},
     step::{Note, Published},
@@ -24,6 +24,8 @@ pub async fn the_watch_tells_all_by_pages_and_then_every_change(place: &Place) {
     let cluster = place.cluster();
     let mut told = Told::of(cluster.watch(), place);
     assert_eq!(told.next().await, "all a b c d e");
+    let Some(Change::All(all)) = cluster.watch().next().await else { panic!("a watch begins with all") };
+    assert!(all.iter().all(|proxy| !proxy.has_text()), "user data is not kept");
     assert!(place.meddle.asked(&["/proxies?", "limit=2", "continue="]) >= 2, "a page has two");
     place.make("f", inline("#cloud-config\n")).await;
     assert_eq!(told.next().await, "f");

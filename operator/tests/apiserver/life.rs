@@ -34,7 +34,8 @@ use serde_json::{Value, json};
 
 use super::{
     Place,
-    place::{code, encoded},
+    meddle::Trick,
+    place::{code, encoded, inline},
 };
 
 const TERMS: Terms = Terms {
@@ -149,6 +150,19 @@ async fn ready(place: &Place, what: &str, also: impl Fn(&Value) -> bool) -> Valu
         .await
 }
 
+/// Waits until a Proxy's events have these reasons.
+async fn told(place: &Place, reasons: &[&str]) {
+    let events = format!("/apis/events.k8s.io/v1/namespaces/{}/events", place.namespace);
+    place
+        .until("the events", || async {
+            let found = place.ask("GET", &events, None).await.unwrap();
+            let found: Vec<_> =
+                found["items"].as_array().unwrap().iter().map(|event| event["reason"].clone()).collect();
+            reasons.iter().all(|reason| found.contains(&json!(reason))).then_some(())
+        })
+        .await;
+}
+
 async fn secret(place: &Place, name: &str) -> kube::Result<Value> {
     place.ask("GET", &format!("{}/{name}", place.secrets()), None).await
 }
@@ -236,14 +250,28 @@ pub async fn a_proxy_lives_from_its_creation_to_its_deletion(place: &Place) {
     let cluster = place.cluster();
     let key: Key = place.key("one");
     assert_eq!(cluster.read(&key).await.unwrap(), None);
-    let events = format!("/apis/events.k8s.io/v1/namespaces/{}/events", place.namespace);
-    place
-        .until("its story", || async {
-            let found = place.ask("GET", &events, None).await.unwrap();
-            let reasons: Vec<_> =
-                found["items"].as_array().unwrap().iter().map(|event| event["reason"].clone()).collect();
-            ["Created", "Replacing"].iter().all(|told| reasons.contains(&json!(told))).then_some(())
-        })
-        .await;
+    told(place, &["Created", "Replacing"]).await;
     second.abort();
+}
+
+/// Nothing is made of it, and people learn why.
+pub async fn a_write_that_the_server_refuses_is_told(place: &Place) {
+    let cloud = Cloud::new(&place.tag).await;
+    let refusal = json!({
+        "kind": "Status", "code": 403, "reason": "Forbidden", "message": "admission webhook \"w\" denied the request: no",
+        "details": {"name": "one", "kind": "proxies"},
+    });
+    place.meddle.with(&["PATCH", "/proxies/one"], 1000, Trick::Answer(403, None, refusal.to_string()));
+    place.make("one", inline("a")).await;
+    let operator = operator(place, &cloud, "only");
+    told(place, &["WriteRefused"]).await;
+    assert_eq!(cloud.instances().await, 0);
+    let proxy = place.get("one").await.unwrap();
+    assert_eq!(
+        (proxy.get("status"), proxy["metadata"].get("finalizers")),
+        (None, None),
+        "nothing was written"
+    );
+    operator.abort();
+    let _ = operator.await;
 }

@@ -56,9 +56,9 @@ impl Meddle {
         self.0.lock().unwrap().rules.push(Rule { with, trick, times });
     }
 
-    /// Leaves requests alone from now on.
+    /// Leaves requests alone from now on, and counts anew.
     pub fn forget(&self) {
-        self.0.lock().unwrap().rules.clear();
+        *self.0.lock().unwrap() = Inner::default();
     }
 
     /// How many requests there were with all of these in path and query.

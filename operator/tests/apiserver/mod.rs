@@ -41,6 +41,7 @@ macro_rules! cases {
         );
         $crate::cases!($place; life:
             a_proxy_lives_from_its_creation_to_its_deletion
+            a_write_that_the_server_refuses_is_told
         );
     };
     ($place:path; $module:ident: $($case:ident)+) => {

@@ -19,7 +19,7 @@ use provider_api::SystemClock;
 use proxy_operator::{
     apiserver::{ApiServer, Parts, Settings},
     backoff::Backoff,
-    cluster::Change,
+    cluster::{Change, Cluster},
     crd,
     resource::{GROUP, Key, VERSION},
 };
@@ -57,25 +57,37 @@ impl Place {
         tokio::spawn(async move { ticking.run_ticker().await });
         let connect =
             move |meddle: &Meddle| ClientBuilder::new(server.router(), "default").with_layer(meddle).build();
-        Self::new(Box::new(connect), false).await
+        let admin = connect(&Meddle::default());
+        Self::new(admin, Box::new(connect), false).await
     }
 
     /// On the real one that the environment names.
     pub async fn real() -> Self {
-        let kubeconfig = Kubeconfig::read_from(said("KUBERNETES_TEST_KUBECONFIG")).unwrap();
-        let options = KubeConfigOptions { context: Some("admin".into()), ..KubeConfigOptions::default() };
-        let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-        config.default_retry = false;
-        let connect = move |meddle: &Meddle| {
-            ClientBuilder::try_from(config.clone()).unwrap().with_layer(meddle).build()
+        let config = async |context: &str| {
+            let kubeconfig = Kubeconfig::read_from(said("KUBERNETES_TEST_KUBECONFIG")).unwrap();
+            let options = KubeConfigOptions { context: Some(context.into()), ..KubeConfigOptions::default() };
+            let mut config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+            config.default_retry = false;
+            config
         };
-        Self::new(Box::new(connect), true).await
+        let admin = Client::try_from(config("admin").await).unwrap();
+        // She has no rights but those that she is granted.
+        let operator = config("alice").await;
+        let connect = move |meddle: &Meddle| {
+            ClientBuilder::try_from(operator.clone()).unwrap().with_layer(meddle).build()
+        };
+        let place = Self::new(admin, Box::new(connect), true).await;
+        place.grant().await;
+        place
     }
 
-    async fn new(connect: Box<dyn Fn(&Meddle) -> Client + Send + Sync>, is_strict: bool) -> Self {
+    async fn new(
+        admin: Client,
+        connect: Box<dyn Fn(&Meddle) -> Client + Send + Sync>,
+        is_strict: bool,
+    ) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let tag = format!("t{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let admin = connect(&Meddle::default());
         let place = Self {
             admin,
             namespace: format!("operator-{tag}"),
@@ -102,7 +114,33 @@ impl Place {
         }
     }
 
-    /// A second server's worth of one operator: its own client, through the meddler.
+    /// Gives the operator the rights that `apiserver` says it needs, and waits until they are in force.
+    async fn grant(&self) {
+        const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+        let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+        let role = json!({"metadata": {"name": "proxy-operator"}, "rules": [
+            rule(GROUP, &["proxies"], &["get", "list", "watch", "patch"]),
+            rule(GROUP, &["proxies/status", "providerhealths/status"], &["update"]),
+            rule(GROUP, &["providerhealths"], &["get", "list", "create", "delete"]),
+            rule("", &["secrets"], &["get", "list", "watch", "create", "patch", "delete"]),
+            rule("coordination.k8s.io", &["leases"], &["list", "watch", "create", "patch"]),
+            rule("events.k8s.io", &["events"], &["create", "patch"]),
+        ]});
+        let binding = json!({
+            "metadata": {"name": "proxy-operator"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "proxy-operator"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "alice"}],
+        });
+        for (kind, object) in [("clusterroles", role), ("clusterrolebindings", binding)] {
+            let made = self.ask("POST", &format!("{RBAC}/{kind}"), Some(object)).await;
+            assert!(made.is_ok() || code(&made) == 409, "{made:?}");
+        }
+        let cluster = self.cluster();
+        self.until("the rights", || async { cluster.list().await.ok() }).await;
+        self.meddle.forget();
+    }
+
+    /// An operator's way to the cluster, through the meddler.
     pub fn cluster(&self) -> Arc<ApiServer> {
         self.cluster_with(|_| ())
     }
