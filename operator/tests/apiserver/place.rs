@@ -125,6 +125,8 @@ impl Place {
             rule("", &["secrets"], &["get", "list", "watch", "create", "patch", "delete"]),
             rule("coordination.k8s.io", &["leases"], &["list", "watch", "create", "patch"]),
             rule("events.k8s.io", &["events"], &["create", "patch"]),
+            // A kind that is not there, for the test that asks for it.
+            rule(GROUP, &["praxies"], &["get", "list"]),
         ]});
         let binding = json!({
             "metadata": {"name": "proxy-operator"},
