@@ -104,7 +104,7 @@ fn make_here(workspace: &Workspace, shape: &Shape) -> Outcome {
     let place = format!("providers/{name}");
     let folder = workspace.root.join(&place);
     let files = shape.rendered();
-    write(&folder, &files)?;
+    write(&folder, &workspace.root, &files)?;
     // What a provider links stands in the lock file already; only the new crate is to be entered.
     run::read(workspace.cargo().args(["update", "--workspace", "--offline", "--quiet"])).map_err(|stop| {
         Stop::cannot(format!(
@@ -127,16 +127,17 @@ fn is_member(root: &Path, folder: &Path) -> bool {
     })
 }
 
-/// Writes all files or none, where nothing stands.
-fn write(folder: &Path, files: &[(String, String)]) -> Outcome {
+/// Writes all files or none, where nothing stands. Until they are whole they stand in a hidden folder in `staging`, where an
+/// interruption leaves them: among the members of a workspace cargo would take that folder for one more of them.
+fn write(folder: &Path, staging: &Path, files: &[(String, String)]) -> Outcome {
     let shown = folder.display();
     if folder.exists() {
         return Err(Stop::cannot(format!("{shown} is there already; name a folder that does not exist")));
     }
     let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else {
-        return Err(Stop::cannot(format!("{shown} cannot be made; name a folder inside another one")));
+        return Err(cannot_be_made(folder));
     };
-    let staging = parent.join(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
+    let staging = staging.join(format!(".{}.{}.partial", name.to_string_lossy(), std::process::id()));
     let cannot = |error: std::io::Error| Stop::cannot(format!("{shown} cannot be written: {error}"));
     // What stands there already is somebody else's, and is neither taken along nor taken away.
     fs::create_dir_all(parent).and_then(|()| fs::create_dir(&staging)).map_err(cannot)?;
@@ -146,6 +147,10 @@ fn write(folder: &Path, files: &[(String, String)]) -> Outcome {
         let _ = fs::remove_dir_all(&staging);
         cannot(error)
     })
+}
+
+fn cannot_be_made(folder: &Path) -> Stop {
+    Stop::cannot(format!("{} cannot be made; name a folder inside another one", folder.display()))
 }
 
 /// Writes the files, and says whether their code was laid out.
@@ -211,16 +216,31 @@ mod tests {
     #[test]
     fn nothing_is_overwritten_and_nothing_is_left_in_part() {
         let folder = Folder::new("overwritten");
-        let stop = write(&folder.0, &[]).unwrap_err();
+        let stop = write(&folder.0, &folder.0, &[]).unwrap_err();
         assert!(stop.says.contains("is there already"), "{}", stop.says);
         // A file where a folder is needed: the second write fails.
         let files = [("a".to_owned(), String::new()), ("a/b".to_owned(), String::new())];
-        assert!(write(&folder.0.join("new"), &files).is_err());
+        assert!(write(&folder.0.join("new"), &folder.0, &files).is_err());
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 0);
         let others = folder.0.join(format!(".new.{}.partial", std::process::id()));
         fs::create_dir(&others).unwrap();
-        assert!(write(&folder.0.join("new"), &[]).is_err());
+        assert!(write(&folder.0.join("new"), &folder.0, &[]).is_err());
         assert!(others.is_dir());
+    }
+
+    #[test]
+    fn nothing_half_made_stands_among_the_members() {
+        let folder = Folder::new("staging");
+        let (members, staging) = (folder.0.join("providers"), folder.0.join("staging"));
+        fs::create_dir_all(&members).unwrap();
+        // Where nothing can be staged nothing is written: the members' own folder is not tried.
+        let files = [("Cargo.toml".to_owned(), String::new())];
+        assert!(write(&members.join("new"), &staging, &files).is_err());
+        assert_eq!(fs::read_dir(&members).unwrap().count(), 0);
+        fs::create_dir(&staging).unwrap();
+        write(&members.join("new"), &staging, &files).unwrap();
+        assert!(members.join("new/Cargo.toml").is_file());
+        assert_eq!(fs::read_dir(&staging).unwrap().count(), 0);
     }
 
     #[test]

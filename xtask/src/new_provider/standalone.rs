@@ -1,6 +1,6 @@
 //! A crate as a workspace of its own, outside of this one.
 
-use super::{Shape, write};
+use super::{Shape, cannot_be_made, write};
 use crate::outcome::{Outcome, Stop};
 use crate::workspace::Workspace;
 use std::collections::BTreeSet;
@@ -76,7 +76,8 @@ pub(super) fn make_at(workspace: &Workspace, shape: &Shape, folder: &Path, from:
             .map_err(|error| Stop::cannot(format!("cannot read {}: {error}", lock.display())))?;
         add("Cargo.lock", &text);
     }
-    write(folder, &files)?;
+    let staging = folder.parent().ok_or_else(|| cannot_be_made(folder))?;
+    write(folder, staging, &files)?;
     Ok(files.len())
 }
 
