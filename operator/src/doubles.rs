@@ -385,6 +385,7 @@ pub(crate) fn proxy(name: &str) -> Proxy {
         generation: 1,
         deleting: false,
         held: true,
+        others: Vec::new(),
         asks: Asks::default(),
         spec: Arc::new(Spec::read(&spec)),
         status: Status::default(),

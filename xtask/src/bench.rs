@@ -17,7 +17,11 @@ pub(crate) fn command(flags: &flags::Bench) -> Outcome {
         .into_iter()
         .filter(|package| workspace.targets(package, Kind::Bench).next().is_some())
         .collect();
-    let wanted = flags.what.as_deref().map(|what| if what == "kit" { "providertest" } else { what });
+    let wanted = flags.what.as_deref().map(|what| match what {
+        "kit" => "providertest",
+        "operator" => "proxy-operator",
+        other => other,
+    });
     let is_wanted = |package: &str| {
         wanted.is_none_or(|wanted| {
             package.strip_prefix("provider-").unwrap_or(package) == wanted || package == wanted

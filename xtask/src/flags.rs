@@ -213,7 +213,7 @@ pub(crate) struct Kvm {
 
 #[derive(Args)]
 pub(crate) struct Bench {
-    /// The package, or `kit` for the conformance kit; all that have benchmarks if none is named
+    /// The package, `kit` for the conformance kit, or `operator`; all that have benchmarks if none is named
     pub(crate) what: Option<String>,
     #[command(flatten)]
     pub(crate) install: Install,

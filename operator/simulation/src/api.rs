@@ -40,6 +40,7 @@ impl Object {
             generation: self.generation,
             deleting: self.deleting,
             held: self.held,
+            others: Vec::new(),
             asks: Asks::read(|key| self.annotations.get(key).map(String::as_str)),
             spec: Arc::new(Spec::read(&self.spec)),
             status: Status::read(Some(&self.status)),

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use async_lock::Semaphore;
 use bytes::Bytes;
 use futures::future::{Either, select};
 use http::{
@@ -38,6 +39,8 @@ pub(super) struct Caller {
     client: kube::Client,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) settings: Settings,
+    /// Over HTTP/1.1 each request that is under way has a connection of its own.
+    room: Semaphore,
     random: Mutex<StdRng>,
 }
 
@@ -178,7 +181,8 @@ struct PageMeta {
 
 impl Caller {
     pub(super) fn new(client: kube::Client, clock: Arc<dyn Clock>, settings: Settings, seed: u64) -> Self {
-        Self { client, clock, settings, random: Mutex::new(StdRng::seed_from_u64(seed)) }
+        let room = Semaphore::new(settings.at_once.max(1));
+        Self { client, clock, settings, room, random: Mutex::new(StdRng::seed_from_u64(seed)) }
     }
 
     /// Something in `0.0..1.0`.
@@ -193,8 +197,12 @@ impl Caller {
     }
 
     /// Sends a request and reads its answer to the end, all within its deadline. A 429 is waited for, and asked again, as
-    /// long as that fits in.
+    /// long as that fits in. Not before there is room for it: a request that has a deadline of its own waits for nobody.
     pub(super) async fn send(&self, request: &Request) -> Result<Bytes, Failure> {
+        let _room = match request.deadline {
+            Some(_) => None,
+            None => Some(self.room.acquire().await),
+        };
         let deadline = request.deadline.unwrap_or(self.settings.request);
         let until = self.clock.monotonic() + deadline;
         let guard = self.clock.sleep(deadline, Wait::Guard);

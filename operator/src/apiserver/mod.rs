@@ -25,7 +25,7 @@
 //! | `events` of `events.k8s.io` | create, patch |
 //!
 //! # Guarantees
-//! Every request has a deadline. Nothing of a Secret is kept or logged. Streams work only while they are polled.
+//! Every request has a deadline, and there are only so many at once. Nothing of a Secret is kept or logged. Streams work only while they are polled.
 
 mod call;
 mod connection;
@@ -64,6 +64,8 @@ use crate::{
 pub struct Settings {
     /// How many objects a page of a list has: 250.
     pub page: usize,
+    /// How many requests are under way at once, beside watches and the lease's: 32.
+    pub at_once: usize,
     /// How long a request may take: 30 s.
     pub request: Duration,
     /// How long a write of the lease may take: 5 s, well within a term.
@@ -81,6 +83,7 @@ impl Default for Settings {
         let seconds = Duration::from_secs;
         Self {
             page: 250,
+            at_once: 32,
             request: seconds(30),
             lease: seconds(5),
             watch: seconds(4 * 60),

@@ -6,7 +6,7 @@ use provider_api::Uid;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, value::RawValue};
 
-use crate::resource::{Asks, Key, Proxy, ResourceVersion, Spec, Status, Unusable};
+use crate::resource::{Asks, FINALIZER, Key, Proxy, ResourceVersion, Spec, Status, Unusable};
 
 /// What the server itself writes of every object. It has the right types whatever its author did.
 #[derive(Debug, Deserialize)]
@@ -81,6 +81,9 @@ impl<'a> Object<'a> {
             Ok(spec) => Spec::read(&spec),
             Err(error) => Err(Unusable(vec![format!("spec: {error}")])),
         };
+        let held = metadata.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+        let others =
+            metadata.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER).cloned().collect();
         let annotation =
             |key: &str| metadata.annotations.as_ref().and_then(|all| all.get(key)).map(String::as_str);
         Some(Proxy {
@@ -89,7 +92,8 @@ impl<'a> Object<'a> {
             version: metadata.version(),
             generation: metadata.generation.unwrap_or_default(),
             deleting: metadata.is_deleting(),
-            held: metadata.finalizers().iter().any(|finalizer| finalizer == crate::resource::FINALIZER),
+            held,
+            others,
             asks: Asks::read(annotation),
             spec: Arc::new(spec),
             status: Status::read(value(status).ok().as_ref()),

@@ -1,12 +1,11 @@
 //! Proxies, one at a time and all of them: reads, and the two things that the operator writes to one.
 
 use http::Method;
-use serde_json::{Value, json, value::RawValue};
+use serde_json::{json, value::RawValue};
 
 use super::{
     call::{Caller, Collection, Form, JSON, MERGE, Request},
-    failure::Failure,
-    object::{self, Object},
+    object,
 };
 use crate::{
     cluster::ClusterError,
@@ -28,17 +27,10 @@ fn read(text: &RawValue) -> Result<Proxy, ClusterError> {
 }
 
 pub(super) async fn one(caller: &Caller, key: &Key) -> Result<Option<Proxy>, ClusterError> {
-    match text(caller, key).await? {
-        Some(text) => read(&text).map(Some),
-        None => Ok(None),
-    }
-}
-
-async fn text(caller: &Caller, key: &Key) -> Result<Option<Box<RawValue>>, Failure> {
-    match caller.json(&Request::get(path(key))).await {
-        Ok(text) => Ok(Some(text)),
+    match caller.json::<Box<RawValue>>(&Request::get(path(key))).await {
+        Ok(text) => read(&text).map(Some),
         Err(failure) if failure.is_absent() => Ok(None),
-        Err(failure) => Err(failure),
+        Err(failure) => Err(failure.into()),
     }
 }
 
@@ -81,29 +73,13 @@ pub(super) async fn write_status(
 /// Puts our finalizer on or takes it off. Those of others are written back as they were read, and the version that was read
 /// stands in the patch: had anybody touched them since, it is a conflict.
 pub(super) async fn hold(caller: &Caller, proxy: &Proxy, held: bool) -> Result<Option<Proxy>, ClusterError> {
-    let Some(text) = text(caller, &proxy.key).await? else { return Err(ClusterError::NotFound) };
-    let object = Object::read(text.get())
-        .map_err(|error| ClusterError::Doubtful(format!("a Proxy cannot be read: {error}")))?;
-    let meta = &object.metadata;
-    if meta.uid != proxy.uid.as_str() || meta.version() != proxy.version {
-        return Err(ClusterError::Conflict);
-    }
-    let others = meta.finalizers().iter().filter(|finalizer| *finalizer != FINALIZER);
-    let mut finalizers: Vec<Value> = others.map(|finalizer| json!(finalizer)).collect();
-    if held {
-        finalizers.push(json!(FINALIZER));
-    }
-    if finalizers.len() == meta.finalizers().len() {
-        return Ok(object.into_proxy());
-    }
+    let ours = held.then_some(FINALIZER);
+    let finalizers: Vec<&str> = proxy.others.iter().map(String::as_str).chain(ours).collect();
     let body = json!({"metadata": {"resourceVersion": proxy.version.0, "finalizers": finalizers}});
     let request = Request::new(Method::PATCH, path(&proxy.key)).body(MERGE, &body);
     let text = caller.json::<Box<RawValue>>(&request).await?;
-    let written = Object::read(text.get())
-        .map_err(|error| ClusterError::Doubtful(format!("a Proxy cannot be read: {error}")))?;
+    let written = read(&text)?;
     // What is being deleted goes with its last finalizer; the answer shows it as it was.
-    if written.metadata.is_deleting() && written.metadata.finalizers().is_empty() {
-        return Ok(None);
-    }
-    read(&text).map(Some)
+    let is_gone = written.deleting && !written.held && written.others.is_empty();
+    Ok((!is_gone).then_some(written))
 }

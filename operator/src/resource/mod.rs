@@ -74,6 +74,8 @@ pub struct Proxy {
     pub deleting: bool,
     /// Our finalizer is on it.
     pub held: bool,
+    /// The finalizers of others: ours goes on and off beside them.
+    pub others: Vec<String>,
     /// What its annotations ask for.
     pub asks: Asks,
     /// What it asks for, or why that cannot be used.

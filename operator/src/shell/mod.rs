@@ -221,7 +221,7 @@ impl Reconciler {
     fn seen(&mut self, proxy: &Arc<Proxy>) {
         let tick = self.shell.clock.monotonic();
         // User data is not kept: what needs it reads the Proxy anew.
-        let kept = Arc::new(proxy.to_keep());
+        let kept = if proxy.has_text() { Arc::new(proxy.to_keep()) } else { Arc::clone(proxy) };
         match self.slots.entry(proxy.key.clone()) {
             btree_map::Entry::Vacant(place) => {
                 place.insert(Slot::new(self.shell.first_look(kept)));

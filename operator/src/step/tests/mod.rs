@@ -76,6 +76,7 @@ impl Life {
                 generation: 0,
                 deleting: false,
                 held: false,
+                others: Vec::new(),
                 asks: Asks::default(),
                 spec: Arc::new(Spec::read(&Value::Null)),
                 status: Status::default(),
