@@ -134,9 +134,11 @@ impl Known {
                 self.gone = true;
                 self.successor = Some(proxy);
             }
-            // Our own write may be newer than what the watch brings.
+            // Our own write may be newer than what the watch brings. Where it is the same, its answer has the user data too,
+            // which a create would otherwise be read anew for.
             News::Changed(proxy) => {
-                if !proxy.version.older_than(&self.proxy.version) {
+                let is_known = proxy.version == self.proxy.version;
+                if !is_known && !proxy.version.older_than(&self.proxy.version) {
                     self.proxy = proxy;
                 }
             }
