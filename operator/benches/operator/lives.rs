@@ -28,14 +28,13 @@ async fn lives(probes: Probes) -> bool {
     let thin = Thin::new();
     let _running = Running::start(place.client(), &thin, probes);
     // From then on it hears of whatever is made; what it lists at its start is behind it.
-    until("the operator watches", async || place.seen.has("watch proxies")).await;
+    until("the operator watches", async || place.seen.count("watch proxies") > 0).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     println!("{how}, at the start: {}", shown(&place.seen.take()));
 
     let made = place.make(PROXIES).await;
     place.until_ready(PROXIES).await;
-    // Events go one after the other.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    all_is_told(&place).await;
     let coming = place.seen.take();
     println!("{how}, until all are Ready: {}", shown(&coming));
     assert_eq!(place.count(is_ready).await, PROXIES, "the server agrees");
@@ -77,6 +76,19 @@ async fn lives(probes: Probes) -> bool {
         live as f64 / PROXIES as f64
     );
     reached
+}
+
+/// Events go one after the other: waits until there are no more.
+async fn all_is_told(place: &Place) {
+    let mut before = None;
+    loop {
+        let now = Some(place.seen.count("create events"));
+        if now == before {
+            return;
+        }
+        before = now;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
 }
 
 fn of(counts: &Counts, is_meant: impl Fn(&str) -> bool) -> usize {

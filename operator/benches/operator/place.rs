@@ -181,8 +181,9 @@ impl Seen {
         std::mem::take(&mut self.0.lock().unwrap().counts)
     }
 
-    pub(crate) fn has(&self, kind: &str) -> bool {
-        self.0.lock().unwrap().counts.contains_key(kind)
+    /// How many there were of one kind since then.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        self.0.lock().unwrap().counts.get(kind).copied().unwrap_or_default()
     }
 
     /// How many Proxies were written to be Ready.
