@@ -27,6 +27,9 @@ const RIGHTS: [(CallKind, &str); 6] = [
     (STORAGE_POOL_GET_INFO, "storage_pool:read"),
 ];
 
+/// As much of a detail is shown: host names are no longer.
+const LONGEST: usize = 255;
+
 impl Kvm {
     /// Every host, beside one another, in the order of the config (`check.every-target-stable-order`).
     pub(crate) async fn check_all(&self, by: Deadline) -> Vec<TargetStatus> {
@@ -58,7 +61,11 @@ impl Kvm {
         by: Deadline,
         details: &mut BTreeMap<String, String>,
     ) -> Result<Reason, Refused> {
-        let mut note = |name: &str, value: String| drop(details.insert(name.to_owned(), value));
+        let mut note = |name: &str, value: String| {
+            // Some of it is a host's own word.
+            let shown = value.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
+            drop(details.insert(name.to_owned(), shown));
+        };
         if let Way::Ssh { user, .. } = &host.way {
             note("user", user.clone());
         }

@@ -114,9 +114,14 @@ impl BackendError for LibvirtError {
     }
 }
 
+/// As much of a message is shown: QEMU's own words are among them, and a host may say what it likes.
+const LONGEST: usize = 1_000;
+
 impl fmt::Display for LibvirtError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code(), self.message)
+        let shown = |c: char| if c.is_control() { ' ' } else { c };
+        let message: String = self.message.chars().take(LONGEST).map(shown).collect();
+        write!(f, "{}: {}", self.code(), message.trim_end())
     }
 }
 
@@ -159,6 +164,17 @@ mod tests {
     fn unknown_is_transient() {
         let unknown = LibvirtError { code: 599, ..LibvirtError::default() };
         assert_eq!(classify(&unknown), (Meaning::Other, FailureClass::Transient));
+    }
+
+    #[test]
+    fn what_a_host_says_fits_a_line() {
+        let error = LibvirtError {
+            code: 1,
+            message: format!("a\nb\u{1b}{}", "x".repeat(1 << 22)),
+            ..LibvirtError::default()
+        };
+        let shown = error.to_string();
+        assert!(shown.starts_with("libvirt 1: a b x") && shown.len() < 1_100, "{}", shown.len());
     }
 
     #[test]

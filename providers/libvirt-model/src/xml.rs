@@ -96,13 +96,47 @@ pub struct Unreadable {
 
 impl Unreadable {
     pub(crate) fn new(what: &'static str, why: impl fmt::Display) -> Self {
-        Self { what, why: why.to_string() }
+        // What cannot be read is quoted, and may be as long as a host likes.
+        Self { what, why: why.to_string().chars().take(200).collect() }
     }
 }
 
+/// The most that a document of libvirt's may have. It has far less, and whoever writes more means to exhaust a reader: the
+/// parser compares each attribute of an element with all before it, and keeps for each element that declares a namespace
+/// all that were declared around it.
+const ELEMENTS: u32 = 1 << 18;
+const ATTRIBUTES_OF_ONE: usize = 512;
+const NAMESPACES: usize = 512;
+
 /// Parses a document. Nothing that libvirt writes has a document type, which could make it grow without end.
 pub(crate) fn parse<'x>(what: &'static str, xml: &'x str) -> Result<roxmltree::Document<'x>, Unreadable> {
-    roxmltree::Document::parse(xml).map_err(|error| Unreadable::new(what, error))
+    // A tag has no `<` in it but its own.
+    if xml.split('<').any(|tag| attributes_of(tag) > ATTRIBUTES_OF_ONE) {
+        return Err(Unreadable::new(what, "it has an element with too many attributes"));
+    }
+    if xml.matches("xmlns").nth(NAMESPACES).is_some() {
+        return Err(Unreadable::new(what, "it declares too many namespaces"));
+    }
+    let options = roxmltree::ParsingOptions { nodes_limit: ELEMENTS, ..roxmltree::ParsingOptions::default() };
+    roxmltree::Document::parse_with_options(xml, options).map_err(|error| Unreadable::new(what, error))
+}
+
+/// How many attributes a tag has, which begins behind its `<`.
+fn attributes_of(tag: &str) -> usize {
+    if tag.starts_with(['!', '?']) {
+        return 0;
+    }
+    let (mut count, mut quoted_by) = (0, None);
+    for byte in tag.bytes() {
+        match (quoted_by, byte) {
+            (None, b'>') => break,
+            (None, b'=') => count += 1,
+            (None, b'"' | b'\'') => quoted_by = Some(byte),
+            (Some(quote), _) if quote == byte => quoted_by = None,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// The first element below `node` at that path.
@@ -133,6 +167,34 @@ mod tests {
     #[test]
     fn what_xml_cannot_hold_is_replaced() {
         assert_eq!(Element::new("a").text("x\0y\u{b}z").to_string(), "<a>x\u{fffd}y\u{fffd}z</a>\n");
+    }
+
+    /// As large as a string of libvirt's may be.
+    const LARGEST: usize = 4 << 20;
+
+    /// Text of a host's that was made to exhaust whoever reads it.
+    #[test]
+    fn a_document_costs_no_more_than_its_length() {
+        let many = |each: &dyn Fn(usize) -> String| {
+            let mut text = String::new();
+            let mut at = 0;
+            while text.len() < LARGEST {
+                text += &each(at);
+                at += 1;
+            }
+            text
+        };
+        let attributes = format!("<a {}/>", many(&|at| format!(" a{at}=''")));
+        let namespaces = many(&|at| format!("<a xmlns:n{}='urn:{}'>", at % 60_000, at % 60_000));
+        let elements = format!("<a>{}</a>", many(&|_| "<a/>".to_owned()));
+        let deep = many(&|_| "<a>".to_owned());
+        let began = std::time::Instant::now();
+        for hostile in [attributes, namespaces, elements, deep] {
+            assert!(parse("test", &hostile).is_err(), "{}", &hostile[..40]);
+        }
+        assert!(began.elapsed() < std::time::Duration::from_secs(5), "it took {:?}", began.elapsed());
+        let long = format!("<a b='{0}'>{0}<!-- {0} --></a>", "x = 1; ".repeat(1_000));
+        assert!(parse("test", &long).is_ok(), "what people write is read");
     }
 
     proptest::proptest! {
