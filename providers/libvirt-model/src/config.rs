@@ -96,6 +96,24 @@ impl Way {
     }
 }
 
+impl Way {
+    /// Where it ends: the same for two ways to one daemon, as far as their spelling tells.
+    fn end(&self) -> (String, String) {
+        match self {
+            Self::Ssh { address, socket, .. } => {
+                let address = address.to_ascii_lowercase();
+                // 22 is where SSH listens.
+                let host = match address.strip_prefix('[') {
+                    Some(rest) => rest.strip_suffix("]:22").or_else(|| rest.strip_suffix(']')),
+                    None => address.strip_suffix(":22").filter(|host| !host.contains(':')),
+                };
+                (host.unwrap_or(&address).to_owned(), socket.clone())
+            }
+            Self::Local { socket } => (String::new(), socket.display().to_string()),
+        }
+    }
+}
+
 /// Whether there can be a way by SSH to that address as that user; if not, which of the two fields is wrong, and why.
 pub type BySsh<'c> = dyn Fn(&str, &str) -> Result<(), (&'static str, String)> + 'c;
 
@@ -212,6 +230,14 @@ fn hosts(fields: &mut Fields<'_>, by_ssh: &BySsh<'_>) -> (Option<Vec<Host>>, boo
     if let Some((_, name)) = twice {
         fields.problem("hosts", format!("two hosts are called {name}"));
         return (None, remote);
+    }
+    let ways: Vec<_> = hosts.iter().flatten().map(|host| (host.way.end(), &host.name)).collect();
+    for (at, (end, name)) in ways.iter().enumerate() {
+        if let Some((_, other)) = ways[..at].iter().find(|(other, _)| other == end) {
+            // Each of its domains would be listed as two, of which one is too many.
+            fields.problem("hosts", format!("{other} and {name} are one host: name it once"));
+            return (None, remote);
+        }
     }
     (hosts.into_iter().collect(), remote)
 }
@@ -391,6 +417,32 @@ mod tests {
             "hosts[1].network",
         ] {
             assert!(report.contains(&format!("kvm.{key}")), "{key} in {report}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_named_once() {
+        let hosts = |hosts: &str| {
+            let files = "sshKeyFile: /k, knownHostsFile: /h";
+            read(&format!("{{{files}, {CATALOGUES}, hosts: [{hosts}]}}"))
+        };
+        let host = |name: &str, way: &str| format!("{{name: {name}, {way}, network: n}}");
+        for (one, other) in [
+            ("address: kvm1, user: u", "address: 'KVM1:22', user: v"),
+            ("address: 'fd00::1', user: u", "address: '[fd00::1]:22', user: u"),
+            ("address: '[fd00::1]', user: u, pool: ssd", "address: 'fd00::1', user: u, pool: disks"),
+            ("socket: /run/s", "socket: /run/s"),
+        ] {
+            let report = hosts(&format!("{}, {}", host("a", one), host("b", other))).unwrap_err().to_string();
+            assert!(report.contains("kvm.hosts: a and b are one host"), "{report}");
+        }
+        for (one, other) in [
+            ("address: kvm1, user: u", "address: 'kvm1:2222', user: u"),
+            ("address: 'fd00::1', user: u", "address: 'fd00::22', user: u"),
+            ("address: bastion, user: u, socket: /run/a", "address: bastion, user: u, socket: /run/b"),
+            ("socket: /run/s", "socket: /run/t"),
+        ] {
+            assert!(hosts(&format!("{}, {}", host("a", one), host("b", other))).is_ok(), "{one} {other}");
         }
     }
 
