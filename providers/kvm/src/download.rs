@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use libvirt_model::Image;
+use libvirt_model::{BEGINNING, Image, reaches_out};
 use provider_api::{CallId, Error, Seam, current_call, is_internal, reasons};
 use reqwest::{Client, Method, Response, Url, header::LOCATION, redirect, retry};
 use rustls::{ClientConfig, crypto::ring};
@@ -45,6 +45,8 @@ pub(crate) struct Coming {
     /// How many bytes there will be, where the server says so.
     pub(crate) length: Option<u64>,
     came: u64,
+    /// What came first, as much of it as tells what the image needs.
+    beginning: Vec<u8>,
 }
 
 impl Images {
@@ -81,11 +83,12 @@ impl Images {
         let doing = self.doing("downloading", image);
         let response = asked.map_err(|error| Refused::of(&error, DOWNLOAD, &doing))?;
         let length = length_of(&response);
-        Ok(Coming { response, doing, hash: Sha256::new(), length, came: 0 })
+        let beginning = Vec::with_capacity(BEGINNING);
+        Ok(Coming { response, doing, hash: Sha256::new(), length, came: 0, beginning })
     }
 
-    /// One request, and those that its answer leads to. Where a server sends on to is its admin's word, not ours: only an
-    /// image of the catalogue may go there, and never to where an encrypted way ends.
+    /// One request, and those that its answer leads to. Where a server sends on to is its admin's word, not ours: never to
+    /// an internal address but its own, nor to where an encrypted way ends.
     async fn ask(&self, method: Method, image: &Image) -> Result<Response, ImageError> {
         let client = self.client().map_err(|error| ImageError::Undelivered(error.message().to_owned()))?;
         let mut url = Url::parse(&image.url).map_err(|error| ImageError::Forbidden(error.to_string()))?;
@@ -138,8 +141,9 @@ impl Images {
 
 impl Coming {
     /// Hands the bytes over as they come, and at the end whether they are those that were promised. Nobody holds more of
-    /// them than a few pieces.
-    pub(crate) async fn into(mut self, mut feeder: Feeder, image: &Image) -> Result<(), Error> {
+    /// them than a few pieces, and no more are taken than there is `room` for: a server that does not say how many there
+    /// are may never end, and guests write to the same pool.
+    pub(crate) async fn into(mut self, mut feeder: Feeder, image: &Image, room: u64) -> Result<(), Error> {
         let failed =
             |error, doing: &str| Refused::of(&ClientError::Image(error).into(), DOWNLOAD, doing).error;
         loop {
@@ -147,7 +151,17 @@ impl Coming {
             let chunk = chunk.map_err(|error| failed(ImageError::CutOff(said(error)), &self.doing))?;
             let Some(chunk) = chunk else { break };
             self.came += chunk.len() as u64;
+            if self.came > room {
+                let text = format!("it is larger than the {} MiB that the pool has for it", room >> 20);
+                return Err(failed(ImageError::NoRoom(text), &self.doing));
+            }
             self.hash.update(&chunk);
+            let more = BEGINNING - self.beginning.len();
+            self.beginning.extend(chunk.iter().take(more));
+            if more > 0 && reaches_out(&self.beginning) {
+                let text = "it needs another file, which would be one of the host's";
+                return Err(failed(ImageError::Forbidden(text.to_owned()), &self.doing));
+            }
             feeder.put(&chunk).await.map_err(nobody)?;
         }
         // The client counts too; this holds where it was not told beforehand.
@@ -170,7 +184,8 @@ fn leads_on(from: &Url, to: &str) -> Result<Url, ImageError> {
     if !matches!((from.scheme(), url.scheme()), ("http", "http" | "https") | ("https", "https")) {
         return Err(refused("where the way is not encrypted"));
     }
-    let host = url.host_str().unwrap_or_default();
+    // A name may end in a dot, and is the same.
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>().ok();
     let inside = address.is_some_and(is_internal) || host == "localhost" || host.ends_with(".localhost");
     if inside && url.host_str() != from.host_str() {
@@ -227,6 +242,10 @@ mod tests {
             "https://169.254.169.254/b",
             "https://[::1]/b",
             "https://localhost/",
+            "https://localhost./",
+            "https://a.localhost./",
+            "https://127.0.0.1./",
+            "https://0x7f.1/",
             "ftp://x/",
         ] {
             assert!(leads(from, to).is_err(), "{to}");

@@ -91,6 +91,8 @@ pub(crate) enum ImageError {
     },
     /// It leads to where it must not.
     Forbidden(String),
+    /// There is more of it than there is room for.
+    NoRoom(String),
 }
 
 impl ImageError {
@@ -100,6 +102,7 @@ impl ImageError {
                 FailureClass::Transient
             }
             Self::Status(_) | Self::Mismatch { .. } | Self::Forbidden(_) => FailureClass::Permanent,
+            Self::NoRoom(_) => FailureClass::QuotaExceeded,
         }
     }
 }
@@ -113,7 +116,7 @@ impl fmt::Display for ImageError {
             Self::Mismatch { due, seen } => {
                 write!(f, "the image's sha256 is {seen}, where {due} was promised")
             }
-            Self::Forbidden(why) => f.write_str(why),
+            Self::Forbidden(why) | Self::NoRoom(why) => f.write_str(why),
         }
     }
 }
@@ -150,6 +153,7 @@ impl BackendError for ClientError {
             Self::Image(ImageError::Status(status)) => format!("HTTP {status}"),
             Self::Image(ImageError::Mismatch { .. }) => "ChecksumMismatch".to_owned(),
             Self::Image(ImageError::Forbidden(_)) => "ImageForbidden".to_owned(),
+            Self::Image(ImageError::NoRoom(_)) => "PoolFull".to_owned(),
             Self::Image(_) => reasons::UNREACHABLE.to_owned(),
             Self::Here(_) => "LocalError".to_owned(),
         }

@@ -1,17 +1,18 @@
 //! The provider: what it holds, how it is made, and the trait that hands each operation to its own file.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     future::Future,
     hash::{BuildHasher as _, RandomState},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use async_trait::async_trait;
-use libvirt_model::{Config, DomainId, Host, place};
+use libvirt_model::{Config, DomainId, Host, ImageCopy, place};
 use provider_api::{
     AddressPolicy, Budgets, Built, Checker, Context, CreateRequest, Deadline, Deleted, Error, Gate, GetError,
     Identity, ImageRules, Instance, LeftBehind, Listing, Operation, Profile, Provider, ProviderId,
@@ -43,6 +44,8 @@ pub struct Kvm {
     pub(crate) transfers: Gate,
     pub(crate) hosts: Arc<Hosts>,
     pub(crate) images: Images,
+    /// Copies of images that were begun, and not yet brought to an end.
+    pub(crate) begun: Mutex<BTreeSet<ImageCopy>>,
     /// Something that no other process has, for names that nobody else may make up.
     nonce: u64,
     tries: AtomicU64,
@@ -73,6 +76,7 @@ impl Kvm {
             profile,
             config,
             budgets,
+            begun: Mutex::default(),
             nonce: RandomState::new().hash_one(()),
             tries: AtomicU64::new(0),
         }

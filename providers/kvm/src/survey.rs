@@ -57,18 +57,22 @@ impl Kvm {
                 format!("the pool {} on host {} is {}: start it", host.pool, host.name, room.state_name());
             return Err(Error::transient(text).coded("PoolNotActive").leaving(LeftBehind::Nothing));
         }
-        let needed = image + (self.config.disk_size_gb << 30) + SLACK;
-        if room.available < needed {
-            let text = format!(
-                "the pool {} on host {} has {} MiB free, and {} are needed",
-                host.pool,
-                host.name,
-                room.available >> 20,
-                needed >> 20
-            );
-            return Err(Error::quota(text).coded("PoolFull").leaving(LeftBehind::Nothing));
+        // How large an image is its server says, and may say anything.
+        has_bytes(host, room, image.saturating_add(self.beside_the_image()))
+    }
+
+    /// Whether the pool takes a disk that is larger than the entry says, since its image is.
+    pub(crate) async fn has_room_for_disk(&self, lease: &mut Lease, capacity: u64) -> Result<(), Error> {
+        if capacity <= self.config.disk_size_gb << 30 {
+            return Ok(());
         }
-        Ok(())
+        let room = lease.pool_room().await?;
+        has_bytes(&lease.host, &room, capacity.saturating_add(SLACK))
+    }
+
+    /// What there must be room for beside the image, in bytes.
+    pub(crate) fn beside_the_image(&self) -> u64 {
+        (self.config.disk_size_gb << 30) + SLACK
     }
 
     /// Whether the host can run it as the config allows (`bug-l19`).
@@ -83,6 +87,20 @@ impl Kvm {
         );
         Err(Error::permanent(text).coded("NoAcceleration").leaving(LeftBehind::Nothing))
     }
+}
+
+fn has_bytes(host: &Host, room: &PoolRoom, needed: u64) -> Result<(), Error> {
+    if room.available < needed {
+        let text = format!(
+            "the pool {} on host {} has {} MiB free, and {} are needed",
+            host.pool,
+            host.name,
+            room.available >> 20,
+            needed >> 20
+        );
+        return Err(Error::quota(text).coded("PoolFull").leaving(LeftBehind::Nothing));
+    }
+    Ok(())
 }
 
 fn has_memory(host: &Host, available: u64, needed: u64) -> Result<(), Error> {

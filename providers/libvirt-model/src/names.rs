@@ -7,7 +7,7 @@ use data_encoding::BASE32_NOPAD;
 use provider_api::{Identity, InstallationId, Name};
 use sha2::{Digest, Sha256};
 
-use crate::{Family, Image};
+use crate::{Family, Image, KVM, KVM2};
 
 /// A part of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,6 +47,19 @@ pub fn part_of(family: Family, volume: &str, identity: &Identity) -> Option<(Nam
     let ours = iter::once(&identity.installation).chain(&identity.adopt);
     let mut parts = ours.flat_map(|ours| Part::ALL.map(|part| (part, part_name(family, &owner, ours, part))));
     parts.find(|(_, name)| name == volume).map(|(part, _)| (owner, part))
+}
+
+/// Whether a volume is called as a part of an instance is, of whichever installation. What merely begins as one does, such
+/// as a clone of a part, is not.
+pub fn is_part(volume: &str) -> bool {
+    let Some((name, rest)) = volume.split_at_checked(Name::LEN) else { return false };
+    let rest: Vec<_> = rest.split('-').collect();
+    let ["", installation, family, part] = rest[..] else { return false };
+    Name::parse(name).is_ok()
+        && installation.len() == 8
+        && installation.bytes().all(is_base32)
+        && [KVM, KVM2].iter().any(|known| known.tag == family)
+        && Part::ALL.iter().any(|known| known.as_str() == part)
 }
 
 /// Where every copy of an image begins.
@@ -95,7 +108,8 @@ impl ImageCopies {
         names.sort_unstable();
         let mut copies = Self::default();
         for name in &names {
-            if name.ends_with(WHOLE) {
+            // What only begins as a copy does, such as a clone of one, is somebody else's.
+            if !is_try(&name[prefix.len()..]) {
                 continue;
             }
             let copy = ImageCopy((*name).to_owned());
@@ -117,6 +131,15 @@ fn prefix(image: &Image) -> String {
     format!("{IMAGE}{}-", image.key())
 }
 
+/// What comes after the beginning of a copy's name, as [`ImageCopy::new`] makes it.
+fn is_try(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(is_base32)
+}
+
+fn is_base32(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'2'..=b'7')
+}
+
 /// Sixteen lower-case base32 characters that tell these texts from others.
 pub(crate) fn short(texts: &[&str]) -> String {
     let mut hash = Sha256::new();
@@ -132,7 +155,6 @@ mod tests {
     use provider_api::Uid;
 
     use super::*;
-    use crate::{KVM, KVM2};
 
     fn image(url: &str) -> Image {
         Image::new(url)
@@ -161,6 +183,29 @@ mod tests {
     }
 
     #[test]
+    fn what_is_called_as_a_part_is_one_and_a_clone_of_it_is_not() {
+        let owner = Name::from_uid(&Uid::parse("uid-1").unwrap());
+        let them = InstallationId::parse("them").unwrap();
+        for family in [KVM, KVM2] {
+            for part in Part::ALL {
+                let name = part_name(family, &owner, &them, part);
+                assert!(is_part(&name), "{name}");
+                for other in [
+                    format!("{name}.snap1"),
+                    format!("{name}-2"),
+                    format!("x{name}"),
+                    name.replace("-kvm", "-qemu"),
+                ] {
+                    assert!(!is_part(&other), "{other}");
+                }
+            }
+        }
+        for other in [format!("{owner}-clone"), owner.to_string(), "é".repeat(30), String::new()] {
+            assert!(!is_part(&other), "{other}");
+        }
+    }
+
+    #[test]
     fn the_marker_alone_says_that_a_copy_is_whole() {
         let ours = image("https://img.example/a.qcow2");
         let [one, two, three] = ["1", "2", "3"].map(|try_| ImageCopy::new(&ours, try_));
@@ -173,6 +218,8 @@ mod tests {
             other.name().to_owned(),
             other.marker(),
             "proxy-image".to_owned(),
+            format!("{}-backup", two.name()),
+            format!("{}.qcow2", one.name()),
         ];
         let copies = ImageCopies::of(&ours, names.iter().map(String::as_str));
         assert_eq!(copies.whole, [one]);

@@ -38,6 +38,12 @@ pub(crate) enum Serves {
     Padded(usize),
     /// From elsewhere.
     SendsOn(String),
+    /// Another image, of these bytes.
+    Bytes(Vec<u8>),
+    /// With a size of so many bytes, whatever comes.
+    Says(u64),
+    /// In chunks, with no length beforehand, for ever.
+    Endless,
 }
 
 /// A server. It ends when it is dropped.
@@ -147,10 +153,14 @@ async fn converse(
         Serves::Status(status) => (*status, 0, Vec::new()),
         Serves::Padded(more) => (200, all.len() + more, [all, vec![0; *more]].concat()),
         Serves::SendsOn(_) => (302, 0, Vec::new()),
+        Serves::Bytes(bytes) => (200, bytes.len(), bytes.clone()),
+        Serves::Says(_) => (200, 0, all),
+        Serves::Endless => (200, 0, [all, vec![0; 1 << 20]].concat()),
     };
     let mut head = format!("HTTP/1.1 {status} So\r\nConnection: close\r\n");
     match &serves {
-        Serves::WithoutLength => head.push_str("Transfer-Encoding: chunked\r\n"),
+        Serves::WithoutLength | Serves::Endless => head.push_str("Transfer-Encoding: chunked\r\n"),
+        Serves::Says(length) => head.push_str(&format!("Content-Length: {length}\r\n")),
         Serves::SendsOn(to) => head.push_str(&format!("Location: {to}\r\nContent-Length: 0\r\n")),
         _ => head.push_str(&format!("Content-Length: {length}\r\n")),
     }
@@ -159,9 +169,12 @@ async fn converse(
     if method == "HEAD" {
         return Some(());
     }
-    for piece in body.chunks(16 << 10) {
+    let times = if serves == Serves::Endless { usize::MAX } else { 1 };
+    for piece in body.chunks(16 << 10).cycle().take(body.len().div_ceil(16 << 10).saturating_mul(times)) {
         let piece = match serves {
-            Serves::WithoutLength => [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat(),
+            Serves::WithoutLength | Serves::Endless => {
+                [format!("{:x}\r\n", piece.len()).as_bytes(), piece, b"\r\n"].concat()
+            }
             _ => piece.to_vec(),
         };
         write.write_all(&piece).await.ok()?;
