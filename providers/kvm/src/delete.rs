@@ -12,10 +12,14 @@ impl Kvm {
     /// Deletes the domain and its volumes; when it answers nothing is left (`delete.gone-means-gone`).
     pub(crate) async fn delete_domain(&self, host: &Host, name: &Name) -> Result<Deleted, Error> {
         let mut lease = self.hosts.lease(&self.seam, host).await?;
+        let mut gone = None;
         // Twice, for a domain may have come to run after it was found off, and is then there for as long as it runs.
         for last in [false, true] {
             let Some(uuid) = self.ours(&mut lease, name).await? else { break };
             // Both are bound to that UUID: a successor of the name is another domain (delete.bound-to-incarnation).
+            if *gone.get_or_insert(uuid) != uuid {
+                break;
+            }
             let ended = lease.destroy(name.as_str(), uuid).await?;
             lease.undefine(name.as_str(), uuid).await?;
             if ended {
@@ -26,7 +30,7 @@ impl Kvm {
                 return Err(Error::transient(text).coded("StillThere"));
             }
         }
-        self.remove_parts(&mut lease, name).await
+        self.remove_parts(&mut lease, name, gone).await
     }
 
     /// The domain of that name, if it is ours; what is not is left alone (`delete.leaves-foreign-alone`).

@@ -110,7 +110,7 @@ impl Kvm {
             );
             return Ok(());
         }
-        for volume in self.unneeded(lease, owner, &volumes, vec![volume.to_owned()]).await? {
+        for volume in self.unneeded(lease, owner, &volumes, vec![volume.to_owned()], None).await? {
             lease.delete_volume(&volume).await?;
         }
         Ok(())

@@ -9,6 +9,7 @@ mod daemon;
 mod errors;
 mod hosts;
 mod images;
+mod others;
 mod pulls;
 #[path = "../harness/real_config.rs"]
 mod real_config;
