@@ -103,7 +103,16 @@ impl Dial for BySsh {
                 let target = Target::parse(address, user);
                 let target = target.map_err(|bad| WayError::coded("EAI_NONAME", bad.to_string()))?;
                 let session = self.session(host, &target, credentials).await?;
-                Ok(Box::new(session.streamlocal(socket).await.map_err(by_ssh)?))
+                match session.streamlocal(socket).await {
+                    Ok(channel) => Ok(Box::new(channel)),
+                    Err(error) => {
+                        // What was asked for on it waits for as long as it lasts. The channels that it has go on.
+                        if error.code() == "ETIMEDOUT" {
+                            self.open().remove(&host.name);
+                        }
+                        Err(by_ssh(error))
+                    }
+                }
             }
         }
     }

@@ -49,6 +49,24 @@ async fn bug_l11_an_unknown_host_is_refused_and_everything_is_named() {
     built.provider.create(&request("uid-1")).await.unwrap();
 }
 
+/// A session that lives and opens no channel is of no use, and whatever was asked for on it would wait for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_on_which_nothing_opens_is_made_anew() {
+    let (mut bench, server) = by_ssh().await;
+    bench.entry["budgets"]["connect"] = "1s".into();
+    let provider = bench.provider();
+    let (_, id) = bench.running(&*provider, "uid-1").await;
+    // The connections of before are kept; as many more as are asked for at once need a channel.
+    server.shared.opens_nothing.store(true, Ordering::SeqCst);
+    let gets = futures::future::join_all((0..4).map(|_| provider.get(&id))).await;
+    assert!(gets.iter().any(Result::is_err) && gets.iter().any(Result::is_ok), "{gets:?}");
+    assert_eq!(server.shared.connections.load(Ordering::SeqCst), 1);
+    server.shared.opens_nothing.store(false, Ordering::SeqCst);
+    let gets = futures::future::join_all((0..4).map(|_| provider.get(&id))).await;
+    assert!(gets.iter().all(Result::is_ok), "{gets:?}");
+    assert!(server.shared.connections.load(Ordering::SeqCst) > 1);
+}
+
 /// virtrigaud#149: hosts were never judged.
 #[tokio::test(flavor = "multi_thread")]
 async fn bug_l12_only_the_explicit_switch_believes_anybody() {

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -49,6 +49,9 @@ pub(crate) struct Shared {
     pub(crate) dropped: AtomicUsize,
     /// While it is set, clients are let in and nothing is said to them.
     pub(crate) silent: watch::Sender<bool>,
+    /// While it is set, whoever wants a channel waits for an answer.
+    pub(crate) opens_nothing: AtomicBool,
+    unanswered: Mutex<Vec<ChannelOpenHandle>>,
 }
 
 /// A client that is let in and not logged in yet.
@@ -82,6 +85,8 @@ impl Server {
             startups: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
             silent: watch::Sender::new(false),
+            opens_nothing: AtomicBool::new(false),
+            unanswered: Mutex::default(),
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Self { address, shared, task }
@@ -159,6 +164,10 @@ impl Handler for Guarded {
         reply: ChannelOpenHandle,
         _: &mut Session,
     ) -> Result<(), russh::Error> {
+        if self.shared.opens_nothing.load(Ordering::SeqCst) {
+            self.shared.unanswered.lock().unwrap().push(reply);
+            return Ok(());
+        }
         if Path::new(socket) != self.shared.socket {
             reply.reject(ChannelOpenFailure::ConnectFailed).await;
             return Ok(());
