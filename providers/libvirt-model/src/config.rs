@@ -426,7 +426,7 @@ mod tests {
             let files = "sshKeyFile: /k, knownHostsFile: /h";
             read(&format!("{{{files}, {CATALOGUES}, hosts: [{hosts}]}}"))
         };
-        let host = |name: &str, way: &str| format!("{{name: {name}, {way}, network: n}}");
+        let host = |name: &str, way: &str| format!("{{name: {name}, {way}, network: net}}");
         for (one, other) in [
             ("address: kvm1, user: u", "address: 'KVM1:22', user: v"),
             ("address: 'fd00::1', user: u", "address: '[fd00::1]:22', user: u"),
