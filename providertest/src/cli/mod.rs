@@ -126,7 +126,8 @@ fn obey(harness: Arc<dyn Harness>, flags: &Flags, command_line: &str) -> Result<
     // Nobody should learn after ten minutes that a folder is missing.
     let files: Vec<_> = files(flags).into_iter().flatten().collect();
     for (index, path) in files.iter().enumerate() {
-        if files[..index].contains(path) && !path.starts_with("/dev") {
+        let place = file::place(path);
+        if files[..index].iter().any(|other| file::place(other) == place) && !path.starts_with("/dev") {
             let text = format!("two reports are to be written to {}; name a file for each", path.display());
             return Err(Refusal(text));
         }

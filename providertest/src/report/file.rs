@@ -72,6 +72,16 @@ fn followed(path: &Path) -> Cow<'_, Path> {
     }
 }
 
+/// Where a report is put, however its path is spelt.
+pub(crate) fn place(path: &Path) -> PathBuf {
+    let path = followed(path);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match (folder.unwrap_or(Path::new(".")).canonicalize(), path.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => path.into_owned(),
+    }
+}
+
 fn write_with(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Unwritable> {
     let (partial, mut file) = begin(path)?;
     // The disk may notice only when it is asked to keep what it was given.
@@ -155,6 +165,21 @@ mod tests {
         write(&link, "new").unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn one_file_has_one_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inner, path) = (folder.path().join("inner"), folder.path().join("report"));
+        fs::create_dir(&inner).unwrap();
+        let roundabout = inner.join("../report");
+        assert_eq!(place(&roundabout), place(&path));
+        assert_ne!(place(&inner.join("report")), place(&path));
+        assert_eq!(place(Path::new("./report")), place(Path::new("report")));
+        write(&path, "x").unwrap();
+        std::os::unix::fs::symlink("report", folder.path().join("link")).unwrap();
+        assert_eq!(place(&folder.path().join("link")), place(&path));
     }
 
     #[cfg(target_os = "linux")]
