@@ -30,6 +30,12 @@ impl Needle {
             }
             forms.push(("in base64", core));
         }
+        // As Debug shows bytes: a body may be logged so.
+        for (form, text) in forms.clone() {
+            let form = if form == "as it stands" { "byte by byte" } else { "encoded, byte by byte" };
+            let bytes: Vec<_> = text.bytes().map(|byte| byte.to_string()).collect();
+            forms.push((form, bytes.join(", ")));
+        }
         Self { what: what.into(), forms }
     }
 
@@ -97,7 +103,9 @@ mod tests {
             let needle = [Needle::new("it", needle)];
             for before in 0..7 {
                 let text = [&vec![b'#'; before][..], secret.as_bytes(), b" and more"].concat();
-                for shown in [BASE64.encode(&text), BASE64URL.encode(&text), HEXLOWER.encode(&text)] {
+                let encoded = [BASE64.encode(&text), BASE64URL.encode(&text), HEXLOWER.encode(&text)];
+                let bytes: Vec<_> = encoded.iter().map(|text| format!("{:?}", text.as_bytes())).collect();
+                for shown in bytes.into_iter().chain([format!("{text:?}")]).chain(encoded) {
                     assert!(search("the text", &shown, &needle).is_err(), "{before}: {shown}");
                 }
                 assert!(search("the text", &String::from_utf8(text).unwrap(), &needle).is_err());

@@ -1,11 +1,18 @@
 //! Creates under a name that something else has: what is not ours is refused and left alone.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::FutureExt;
-use provider_api::{CreateRequest, FailureClass, mark};
+use provider_api::{CreateRequest, FailureClass, Uid, Wait, mark};
 
-use super::verbs::fails;
+use super::verbs::{LATENCY, calls_of_a_create, fails};
 use crate::{
     broken,
     harness::Planted,
@@ -26,16 +33,57 @@ pub(super) const REFUSES_FOREIGN: Rule = Rule {
           and the next delete kills it; there are tools whose second create reconfigured the machine of the \
           first.",
     tested: "Plants an instance under the request's name, with another owner's uid in a whole mark. Two \
-             creates in a row must be Permanent, and everything on the backend must stay as it was.",
+             creates in a row must be Permanent, and everything on the backend must stay as it was. On a \
+             fake such an instance then takes the name at one moment after another of a create that has seen it \
+             free: it must stand as it was, and its id not be answered.",
     mend: "Decide in one place, by `Ownership::of` with the name and marks that the backend shows, and adopt \
-           `Ownership::Ours` only. Answer anything else with `Error::permanent` and its `why_not`, before \
-           any call that changes something.",
+           `Ownership::Ours` only, also where the backend has just said that the name is taken. Answer \
+           anything else with `Error::permanent` and its `why_not`, before any call that changes something.",
 };
 
 async fn refuses_foreign(w: &mut World) -> Checked {
     let (request, other) = (w.request(), w.uid());
     let planted = w.marked(request.name.as_str(), &other, &w.identity().installation);
-    refuses(w, &request, planted.marks, "it is another owner's").await
+    refuses(w, &request, planted.marks, "it is another owner's").await?;
+    comes_between(w).await
+}
+
+/// Another owner's instance takes the name at one moment after another of a create, which has seen it free.
+async fn comes_between(w: &mut World) -> Checked {
+    if !w.is_fake() {
+        w.note("on a real backend nothing comes between two calls of a create".into());
+        return Ok(());
+    }
+    let calls = calls_of_a_create(w).await?.len();
+    w.wire().set_latency(LATENCY);
+    for moment in (0..).take(calls) {
+        let (request, other) = (w.request(), w.uid());
+        let planted = w.marked(request.name.as_str(), &other, &w.identity().installation);
+        let planted = Planted { placement: request.placement.clone(), ..planted };
+        let after = LATENCY * moment + LATENCY / 2;
+        let (provider, came, world) = (Arc::clone(w.provider()), AtomicBool::new(false), &*w);
+        let create = async { Some(provider.create(&request).await) };
+        let plant = async {
+            world.case().clock.sleep(after, Wait::Idle).await;
+            // Where ours stands already the name may be taken.
+            came.store(world.hand().plant(&planted).await.is_ok(), Ordering::Relaxed);
+            None
+        };
+        let ended = w.together(vec![create.boxed(), plant.boxed()]).await?;
+        if !came.into_inner() {
+            continue;
+        }
+        let when = format!("another owner's instance took the name {after:?} into create {}", request.name);
+        let stands = w.instances(&request.name).await?;
+        let of =
+            |uid: &Uid| stands.iter().find(|it| it.marks.get(mark::UID).is_some_and(|it| it == uid.as_str()));
+        hold!(of(&other).is_some_and(|it| !it.deleting), "{when}, and does not stand as it was: {stands:?}");
+        if let Some(Ok(id)) = ended.into_iter().find_map(|ended| ended.done().flatten()) {
+            hold!(of(&request.uid).is_some(), "{when}, which answered {id}, as if that were its own");
+        }
+    }
+    w.wire().set_latency(Duration::ZERO);
+    Ok(())
 }
 
 pub(super) const REFUSES_UNMARKED: Rule = Rule {

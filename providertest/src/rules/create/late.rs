@@ -53,8 +53,9 @@ pub(super) const THEN_RETRIED: Rule = Rule {
           one.",
     tested: "Lets a create fail late twice and acknowledges the first failure between. The second must have \
              another id and be reported in spite of that; with it acknowledged too, create must succeed, and \
-             an old acknowledgement must change nothing then. Where late failures are declared absent, an \
-             acknowledgement must not change the id.",
+             an old acknowledgement must change nothing then. A create of another installation that fails late \
+             must not keep ours from its own. Where late failures are declared absent, an acknowledgement must \
+             not change the id.",
     mend: "Read `acknowledged_failure` before anything is answered from an older operation: compare the \
            backend's operations, by number or time, with the one that it names, and count those that are not \
            newer as absent. An acknowledgement that cannot be read, or that the backend no longer knows, \
@@ -125,6 +126,17 @@ async fn then_retried(w: &mut World) -> Checked {
     request.acknowledged_failure = Some(first);
     let again = w.creates(&request).await?;
     hold!(again == id, "an old acknowledgement led from {id} to {again}");
+    // Another installation's failure says nothing of ours, though name and uid are the same.
+    let (other, request) = (w.other_installation()?, w.request());
+    w.restart(&Tweaks { installation: Some(other.clone()), ..Tweaks::default() })?;
+    fail_once(w, &request, native).await?;
+    w.restart(&Tweaks::default())?;
+    if let Err(error) = w.create(&request).await? {
+        broken!(
+            "a create of {} by the installation {other} failed late, and ours fails: {error}",
+            request.name
+        )
+    }
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures::{FutureExt, future::BoxFuture};
-use provider_api::{CreateRequest, Error, FailureClass, GetError, ProviderId, profile::Quota};
+use provider_api::{CreateRequest, Error, FailureClass, GetError, Placement, ProviderId, profile::Quota};
 
 use super::verbs::{LATENCY, calls_of_a_create, fails, meets, native_errors, nothing_of};
 use crate::{
@@ -105,9 +105,10 @@ pub(super) const MAX_INSTANCES: Rule = Rule {
     absent: None,
     why: "An admin sets a ceiling to bound the bill. A pool that did not count booting instances made a new \
           one at every tick, far beyond its maximum.",
-    tested: "With `maxInstances` at 2 and somebody else's instance beside it, four creates run at once: two \
-             must succeed, the others be QuotaExceeded with nothing made. Then repeating a create must \
-             succeed, a third one be refused, and after a delete the third be made.",
+    tested: "With `maxInstances` at 2 and somebody else's instance beside it, four creates run at once, spread \
+             over all parts of the scope: two must succeed, the others be QuotaExceeded with nothing made. Then \
+             repeating a create must succeed, a third one be refused where the fewest stand, and after a delete \
+             the third be made.",
     mend: "Take a reservation from `Gate::admit`, with your own listing, before the call that makes an \
            instance, and hold it until the instance is listed: a count without it lets creates at the same \
            time pass each other. Give the gate the entry's limit (`Shared`), and keep no count of your own: \
@@ -121,7 +122,12 @@ async fn max_instances(w: &mut World) -> Checked {
     let _ = w.hand().plant(&planted).await;
     w.restart(&Tweaks::common("maxInstances", 2))?;
 
-    let requests: Vec<CreateRequest> = (0..4).map(|_| w.request()).collect();
+    // The limit is the entry's, wherever in it the instances are to stand.
+    let placements = w.backend().placements();
+    let mut requests: Vec<CreateRequest> = (0..4).map(|_| w.request()).collect();
+    for (request, placement) in requests.iter_mut().zip(placements.iter().cycle()) {
+        request.placement = placement.clone();
+    }
     let results = at_once(w, &requests).await?;
     let mut made = Vec::new();
     for (request, result) in requests.iter().zip(results) {
@@ -150,7 +156,11 @@ async fn max_instances(w: &mut World) -> Checked {
     let (kept, gone) = (&made[0], &made[1]);
     let again = w.creates(kept.0).await?;
     hold!(again == kept.1, "with maxInstances reached, a repeated create led from {} to {again}", kept.1);
-    let third = w.request();
+    let mut third = w.request();
+    let stand_there = |there: &Placement| made.iter().filter(|(made, _)| made.placement == *there).count();
+    if let Some(emptiest) = placements.into_iter().min_by_key(stand_there) {
+        third.placement = emptiest;
+    }
     fails(w, &third, FailureClass::QuotaExceeded, "maxInstances is reached").await?;
     nothing_of(w, &third, "create answered QuotaExceeded").await?;
     w.goes(&gone.1).await?;

@@ -1,7 +1,7 @@
 //! Instances on targets that the config no longer has, or no longer wants.
 
 use futures::FutureExt;
-use provider_api::{Deleted, FailureClass, Profile, profile::Targets};
+use provider_api::{Deleted, FailureClass, GetError, Profile, profile::Targets};
 
 use crate::{
     broken,
@@ -25,8 +25,8 @@ pub(super) const ABANDONED_IS_SAID: Rule = Rule {
     why: "A host has left the config, and its proxies' objects are to go. An error keeps them in deletion \
           for ever; a plain Gone does not tell the admin what may still run there.",
     tested: "Restarts the provider without the instance's target. Two deletes must answer Abandoned, naming \
-             instance and target, without a call to that target, and the instance must stand. With the \
-             target back a delete must remove it. Where an entry is declared to have one target, the harness \
+             instance and target, without a call to that target, get must not answer NotFound, and the instance \
+             must stand. With the target back a delete must remove it. Where an entry is declared to have one target, the harness \
              must know one, and be unable to leave it out, and deletes of what stands, goes and is gone must \
              not be Abandoned.",
     mend: "Look the id's target up in the config before any call. When it is not there, answer \
@@ -105,6 +105,9 @@ async fn abandoned_is_said(w: &mut World) -> Checked {
             Ok(other) => broken!("{target} is no longer configured, and delete {id} answered {other:?}"),
             Err(error) => broken!("{target} is no longer configured, and delete {id} failed: {error}"),
         }
+    }
+    if matches!(w.get(&id).await?, Err(GetError::NotFound)) {
+        broken!("{target} is no longer configured, and get {id} answered NotFound, though it stands there");
     }
     let dialled = w.calls_since(count).into_iter().find(|call| call.target == target);
     hold!(dialled.is_none(), "{target} is no longer configured, and was called: {dialled:?}");

@@ -1,7 +1,9 @@
 //! Whose instance get answers for: uid, creation time, marks, places.
 
 use futures::FutureExt;
-use provider_api::{GetError, Instance, Profile, ProviderId, State, StateKind, Timestamp, profile::Mobility};
+use provider_api::{
+    GetError, Instance, Profile, ProviderId, State, StateKind, Timestamp, Uid, profile::Mobility,
+};
 
 use super::stranger::takes_a_stranger;
 use crate::{
@@ -25,7 +27,7 @@ pub(super) const READS_BACK_UID_AND_CREATED_AT: Rule = Rule {
           instance looks newborn, so that no proxy reaches the age at which it is replaced.",
     tested: "Makes an instance and asks get; a while later creates it again and asks, then asks after a \
              restart. Id, name and uid must be the request's, and the creation time must lie where it was \
-             made and be the same each time.",
+             made and be the same each time. The same is due of a uid of 63 characters.",
     mend: "Take uid and, where it is written, creation time from the mark that `Ownership::of` reads, \
            otherwise the time from the backend's own record: neither from the clock nor from a memory of \
            the last create. Write the mark once, in the call that makes the instance, and leave it alone \
@@ -79,7 +81,21 @@ async fn reads_back(w: &mut World) -> Checked {
         told(first.created_at),
         told(later.created_at)
     );
-    Ok(())
+    reads_long_uid(w).await
+}
+
+/// A uid as long as one may be; of one that was cut nobody knows any more to what name it belongs.
+async fn reads_long_uid(w: &mut World) -> Checked {
+    let long = format!("{}-{}", w.uid(), "7".repeat(63));
+    let uid = Uid::parse(&long[..63]).map_err(|error| Stop::Error(error.to_string()))?;
+    let request = w.backend().request(&uid);
+    let id = w.creates(&request).await?;
+    match w.get(&id).await? {
+        Ok(instance) => w.is_of(&instance, &request, &id),
+        Err(error) => {
+            broken!("the uid {uid} has 63 characters, as many as one may have, and get {id} says: {error}")
+        }
+    }
 }
 
 fn told(at: Option<Timestamp>) -> String {

@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use provider_api::{CreateRequest, Error, Provider, ProviderId, Registry};
 
 use crate::{
-    memory::{At, Cloud, cloud::Answer},
+    memory::{
+        At, Cloud,
+        cloud::{Accepted, Answer, NewInstance},
+    },
     saboteur::Meddler,
 };
 
@@ -48,5 +51,24 @@ impl Cloud for NeverStarts {
 
     async fn start(&self, _: At, _: &str) -> Answer<()> {
         Ok(())
+    }
+}
+
+/// A name that is taken counts as an instance that was made.
+pub(super) struct TakesTakenForMade(pub(super) Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for TakesTakenForMade {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn insert(&self, at: At, new: NewInstance) -> Answer<Accepted> {
+        let key = new.key.clone();
+        let made = self.0.insert(at.clone(), new).await;
+        if made.is_err() && self.0.describe(at, &key).await.is_ok() {
+            return Ok(Accepted { task: None });
+        }
+        made
     }
 }

@@ -102,6 +102,17 @@ impl Meddler for Logs {
     }
 }
 
+/// A trace line that shows what is sent, as bytes.
+pub(super) struct LogsBytes;
+
+#[async_trait]
+impl Meddler for LogsBytes {
+    async fn create(&self, honest: &dyn Provider, request: &CreateRequest) -> Result<ProviderId, Error> {
+        tracing::trace!(body = ?request.cloud_init.reveal(), "creating");
+        honest.create(request).await
+    }
+}
+
 /// A field too many.
 pub(super) struct ReadsTheRegion;
 

@@ -1,15 +1,23 @@
 //! Saboteurs that keep no limit, no budget and no word about failures.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    future::poll_fn,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use provider_api::{CreateRequest, Error, FailureClass, FailureId, Name, Provider, ProviderId};
+use provider_api::{CreateRequest, Error, FailureClass, FailureId, Name, Provider, ProviderId, mark};
 
-use crate::saboteur::Meddler;
+use crate::{
+    memory::{
+        At, Cloud,
+        cloud::{Answer, Page, Row, Task},
+    },
+    saboteur::Meddler,
+};
 
 /// Nearly the budget of a whole create.
 pub(super) const LONG: Duration = Duration::from_secs(550);
@@ -58,5 +66,62 @@ impl Meddler for Deaf {
         let mut request = request.clone();
         request.acknowledged_failure = None;
         honest.create(&request).await
+    }
+}
+
+thread_local! {
+    /// The zone of the create that is at work just now.
+    static ZONE: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Creates that say where they are.
+pub(super) struct InItsZone;
+
+#[async_trait]
+impl Meddler for InItsZone {
+    async fn create(&self, honest: &dyn Provider, request: &CreateRequest) -> Result<ProviderId, Error> {
+        let mut create = honest.create(request);
+        poll_fn(|context| {
+            ZONE.set(request.placement.zone.clone());
+            let polled = create.as_mut().poll(context);
+            ZONE.set(None);
+            polled
+        })
+        .await
+    }
+}
+
+/// A cloud whose other zones look empty to a create.
+pub(super) struct OneZone(pub(super) Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for OneZone {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
+        let elsewhere = ZONE.with_borrow(|zone| zone.as_ref().is_some_and(|zone| *zone != at.zone));
+        let mut listed = self.0.list(at, page).await?;
+        listed.items.retain(|_| !elsewhere);
+        Ok(listed)
+    }
+}
+
+/// Tasks of every installation count as those of the case's own.
+pub(super) struct EveryTaskIsOurs(pub(super) Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for EveryTaskIsOurs {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn tasks(&self, at: At, name: &str) -> Answer<Vec<Task>> {
+        let mut tasks = self.0.tasks(at, name).await?;
+        let marks = tasks.iter_mut().filter_map(|task| task.marks.get_mut(mark::INSTALLATION));
+        // The kit calls the other one so.
+        marks.for_each(|whose| *whose = whose.replace("-elsewhere", "-installation"));
+        Ok(tasks)
     }
 }

@@ -91,6 +91,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "adopts-whoever-was-faster",
+        does: "takes what stands there for its own when the cloud says that the name it saw free is taken",
+        breaks: "create.refuses-foreign",
+        cloud: |below| Arc::new(adopting::TakesTakenForMade(below)),
+        ..HONEST
+    },
+    Saboteur {
         name: "adopts-unmarked-instances",
         does: "answers with the id of an instance of the right name without a mark",
         breaks: "create.refuses-unmarked",
@@ -183,6 +190,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "logs-the-payload-as-bytes",
+        does: "writes the user data into a trace line as Debug shows bytes",
+        breaks: "create.hides-secrets",
+        provider: |built, _| meddle(built, delivering::LogsBytes),
+        ..HONEST
+    },
+    Saboteur {
         name: "reads-a-field-it-declares-ignored",
         does: "refuses an unknown region though its profile does not use the region",
         breaks: "create.ignored-placement-has-no-effect",
@@ -213,6 +227,14 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "counts-one-zone-alone",
+        does: "counts against maxInstances what stands in the zone of the request, and nothing else",
+        breaks: "create.max-instances",
+        provider: |built, _| meddle(built, limits::InItsZone),
+        cloud: |below| Arc::new(limits::OneZone(below)),
+        ..HONEST
+    },
+    Saboteur {
         name: "tells-a-late-failure-once",
         does: "takes a late failure for acknowledged once it has told it",
         breaks: "create.late-failure-reported-until-acknowledged",
@@ -224,6 +246,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         does: "does not read which failure the caller has acknowledged",
         breaks: "create.late-failure-then-retried",
         provider: |built, _| meddle(built, limits::Deaf),
+        ..HONEST
+    },
+    Saboteur {
+        name: "goes-by-the-name-of-a-failure",
+        does: "reports the late failure of whoever made an instance of that name",
+        breaks: "create.late-failure-then-retried",
+        cloud: |below| Arc::new(limits::EveryTaskIsOurs(below)),
         ..HONEST
     },
     Saboteur {

@@ -183,6 +183,21 @@ impl Meddler for Silent {
     }
 }
 
+/// Nothing stands where it cannot look.
+pub(super) struct OutOfSight;
+
+#[async_trait]
+impl Meddler for OutOfSight {
+    async fn get(&self, honest: &dyn Provider, id: &ProviderId) -> Result<Instance, GetError> {
+        match honest.get(id).await {
+            Err(GetError::Failed(error)) if error.message().contains("is not configured") => {
+                Err(GetError::NotFound)
+            }
+            answer => answer,
+        }
+    }
+}
+
 /// What it does not find may stand anywhere.
 pub(super) struct NeverKnew;
 

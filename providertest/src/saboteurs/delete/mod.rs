@@ -174,6 +174,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "takes-what-it-cannot-ask-for-gone",
+        does: "answers get with NotFound for what stands on a target that is no longer configured",
+        breaks: "delete.abandoned-is-said",
+        provider: |built, _| meddle(built, answering::OutOfSight),
+        ..HONEST
+    },
+    Saboteur {
         name: "abandons-what-is-gone",
         does: "answers Abandoned for what is gone from the one target that there is",
         breaks: "delete.abandoned-is-said",

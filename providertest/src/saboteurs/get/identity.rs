@@ -11,7 +11,7 @@ use super::super::view::{Memory, NoCapitals, View, is_inherited, seen_through};
 use crate::{
     memory::{
         self, At, Cloud,
-        cloud::{Answer, Described, Located},
+        cloud::{Accepted, Answer, Described, Located, NewInstance},
     },
     saboteur::{HONEST, Meddler, Saboteur, meddle},
 };
@@ -31,6 +31,13 @@ pub(super) const SABOTEURS: &[Saboteur] = &[
         does: "says that an instance was made when it was last asked for",
         breaks: "get.reads-back-uid-and-created-at",
         provider: |built, context| meddle(built, Younger::new(&context.clock)),
+        ..HONEST
+    },
+    Saboteur {
+        name: "cuts-long-marks",
+        does: "writes the first 32 characters of each mark",
+        breaks: "get.reads-back-uid-and-created-at",
+        cloud: |below| Arc::new(CutsMarks(below)),
         ..HONEST
     },
     Saboteur {
@@ -193,5 +200,20 @@ impl Meddler for Younger {
             instance.created_at = Some(at);
         }
         Ok(instance)
+    }
+}
+
+/// Marks that are short enough for a cloud that nobody has.
+struct CutsMarks(Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for CutsMarks {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn insert(&self, at: At, mut new: NewInstance) -> Answer<Accepted> {
+        new.marks.values_mut().for_each(|mark| mark.truncate(32));
+        self.0.insert(at, new).await
     }
 }
