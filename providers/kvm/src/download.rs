@@ -25,6 +25,9 @@ use crate::{
 /// How often a server may send on elsewhere.
 const HOPS: usize = 5;
 
+/// Who is believed in TLS. The platform's roots are read once: hundreds of files, on some platforms.
+static TLS: OnceLock<ClientConfig> = OnceLock::new();
+
 /// The way to image servers. It dials nothing until it is used (`runtime.constructor-does-not-dial`).
 pub(crate) struct Images {
     /// Where a test serves all images.
@@ -115,20 +118,13 @@ impl Images {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
-        let unusable = |why: String| Error::transient(why).coded(reasons::CERTIFICATE_INVALID);
-        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| unusable(error.to_string()))?
-            .with_platform_verifier()
-            .map_err(|error| unusable(format!("the platform has no roots: {error}")))?
-            .with_no_client_auth();
         let builder = Client::builder()
             .no_proxy()
             .redirect(redirect::Policy::none())
             .retry(retry::never())
             .pool_idle_timeout(None)
             .user_agent(concat!("proxy-operator/", env!("CARGO_PKG_VERSION")))
-            .tls_backend_preconfigured(tls);
+            .tls_backend_preconfigured(tls()?);
         let builder = match &self.socket {
             Some(socket) => builder.unix_socket(socket.as_path()),
             None => builder,
@@ -207,6 +203,23 @@ fn host_of(image: &Image) -> String {
 fn length_of(response: &Response) -> Option<u64> {
     let header = response.headers().get(reqwest::header::CONTENT_LENGTH)?;
     header.to_str().ok()?.parse().ok()
+}
+
+fn tls() -> Result<ClientConfig, Error> {
+    if let Some(tls) = TLS.get() {
+        return Ok(tls.clone());
+    }
+    let made = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| unusable(error.to_string()))?
+        .with_platform_verifier()
+        .map_err(|error| unusable(format!("the platform has no roots: {error}")))?
+        .with_no_client_auth();
+    Ok(TLS.get_or_init(|| made).clone())
+}
+
+fn unusable(why: String) -> Error {
+    Error::transient(why).coded(reasons::CERTIFICATE_INVALID)
 }
 
 /// An error of the client's with its causes, and without its URL.
