@@ -124,6 +124,9 @@ pub struct Instance {
     pub created_at: Option<Timestamp>,
     /// What it is doing.
     pub state: State,
+    /// Whether it stands on a target that the config marks as one where nothing new is made
+    /// (`delete.decommissioned-target`): it goes on there, and its owner may want it elsewhere.
+    pub decommissioned: bool,
 }
 
 /// What a delete achieved. Only Gone and Abandoned end it; after Accepted the caller asks again.

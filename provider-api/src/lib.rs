@@ -139,7 +139,9 @@
 //!         let mark = found.and_then(Ownership::ours).ok_or(GetError::NotFound)?;
 //!         let name = Name::from_uid(&mark.uid);
 //!         let state = State::Provisioning { reason: None };
-//!         Ok(Instance { id: id.clone(), name, uid: mark.uid, created_at: mark.created_at, state })
+//!         let (id, created_at) = (id.clone(), mark.created_at);
+//!         // There is one target only, and an entry goes as a whole.
+//!         Ok(Instance { id, name, uid: mark.uid, created_at, state, decommissioned: false })
 //!     }
 //!
 //!     async fn delete(&self, id: &ProviderId) -> Result<Deleted, Error> {

@@ -20,6 +20,7 @@ impl Cellar {
             uid: mark.uid,
             created_at: machine.created_at(),
             state: state(&machine, &self.addresses),
+            decommissioned: self.config.is_decommissioned(id.target()),
         }))
     }
 

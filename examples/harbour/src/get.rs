@@ -14,6 +14,7 @@ impl Harbour {
             uid: mark.uid,
             created_at: machine.created_at(),
             state: state::state(&machine, &self.addresses),
+            decommissioned: false,
         }))
     }
 

@@ -21,6 +21,7 @@ impl Pond {
             uid: mark.uid,
             created_at: machine.created_at(),
             state: state::state(&machine, &self.addresses),
+            decommissioned: self.config.is_decommissioned(id.target()),
         }))
     }
 

@@ -79,6 +79,11 @@ impl Config {
     pub(crate) fn target(&self, name: &str) -> Option<&Target> {
         self.targets.iter().find(|target| target.name == name)
     }
+
+    /// Whether nothing new is made on that target.
+    pub(crate) fn is_decommissioned(&self, target: &str) -> bool {
+        self.target(target).is_some_and(|target| target.decommissioned)
+    }
 }
 
 impl Endpoint {

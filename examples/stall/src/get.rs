@@ -13,6 +13,7 @@ impl Stall {
             uid: mark.uid,
             created_at: machine.created_at(),
             state: state(&machine, &self.addresses),
+            decommissioned: self.config.is_decommissioned(id.target()),
         }))
     }
 

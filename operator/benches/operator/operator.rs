@@ -102,6 +102,7 @@ impl Provider for Thin {
             uid,
             created_at: None,
             state: State::Running { address: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)) },
+            decommissioned: false,
         })
     }
 

@@ -68,7 +68,8 @@ impl Provider for Canned {
         let uid = uid();
         let state = State::Running { address: [192, 0, 2, 7].into() };
         let name = Name::from_uid(&uid);
-        Ok(self.answer(Instance { id: id.clone(), name, uid, created_at: None, state }).await?)
+        let id = id.clone();
+        Ok(self.answer(Instance { id, name, uid, created_at: None, state, decommissioned: false }).await?)
     }
 
     async fn delete(&self, _: &ProviderId) -> Result<Deleted, Error> {

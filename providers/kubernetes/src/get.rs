@@ -20,6 +20,7 @@ impl Kubernetes {
                 uid: mark.uid,
                 created_at: pod.metadata.creation_timestamp,
                 state: self.state(&pod),
+                decommissioned: false,
             })),
             // get.never-anothers-data, get.inherited-mark-is-not-ours: ours is gone, whatever stands there now.
             other => {

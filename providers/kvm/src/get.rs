@@ -32,6 +32,7 @@ impl Kvm {
             uid: mark.uid,
             created_at: mark.created_at,
             state,
+            decommissioned: host.decommissioned,
         }))
     }
 

@@ -31,6 +31,7 @@ impl MemoryProvider {
             created_at: mark::created_at(&self.profile, &described, &mark),
             uid: mark.uid,
             state: state::state(&described, address),
+            decommissioned: self.config.zone(&zone).is_some_and(|zone| zone.decommissioned),
         }))
     }
 

@@ -37,7 +37,7 @@ impl MemoryProvider {
         Ok(Order { request, zone: zone.name.clone(), image, machine_type })
     }
 
-    /// The zone: the one that is named; without a say in it, the first one in the region, or the first of all
+    /// The zone: the one that is named; without a say in it, the first that takes creates in the region, or of all
     /// (`create.ignored-placement-has-no-effect`).
     fn zone(&self, request: &CreateRequest) -> Result<&Zone, Error> {
         let placement = &request.placement;
@@ -50,7 +50,9 @@ impl MemoryProvider {
         }
         let mut zones = self.config.zones.iter().filter(in_region);
         let Some(zone) = zone else {
-            return zones.next().ok_or_else(|| unsatisfiable("placement.zone", "", "there is no zone"));
+            let open = zones.clone().find(|zone| !zone.decommissioned);
+            let zone = open.or_else(|| zones.next());
+            return zone.ok_or_else(|| unsatisfiable("placement.zone", "", "there is no zone"));
         };
         zones.find(|known| known.name == *zone).ok_or_else(|| {
             let known = self.config.zones.iter().filter(in_region).map(|zone| zone.name.as_str());

@@ -223,6 +223,7 @@ impl Life {
             uid: self.proxy.uid.clone(),
             created_at: None,
             state,
+            decommissioned: false,
         };
         self.answer(Answer::Got(Ok(instance)));
     }

@@ -26,9 +26,9 @@ pub(super) const ABANDONED_IS_SAID: Rule = Rule {
           for ever; a plain Gone does not tell the admin what may still run there.",
     tested: "Restarts the provider without the instance's target. Two deletes must answer Abandoned, naming \
              instance and target, without a call to that target, get must not answer NotFound, and the instance \
-             must stand. With the target back a delete must remove it. Where an entry is declared to have one target, the harness \
-             must know one, and be unable to leave it out, and deletes of what stands, goes and is gone must \
-             not be Abandoned.",
+             must stand. With the target back a delete must remove it. Where an entry is declared to have one \
+             target, the harness must know one, and be unable to leave it out, and deletes of what stands, goes \
+             and is gone must not be Abandoned.",
     mend: "Look the id's target up in the config before any call. When it is not there, answer \
            `Deleted::Abandoned` with a sentence that names instance and target; do not go looking elsewhere.",
 };
@@ -121,7 +121,7 @@ async fn abandoned_is_said(w: &mut World) -> Checked {
 pub(super) const DECOMMISSIONED_TARGET: Rule = Rule {
     id: "delete.decommissioned-target",
     level: Level::Should,
-    says: "A target marked as decommissioned takes no creates, while get, list and delete go on there.",
+    says: "A target marked as decommissioned takes no creates, while get, list and delete go on there, and get says so.",
     caller: Caller::Operator,
     applies: several,
     check: Check::Case(|w| decommissioned_target(w).boxed()),
@@ -130,25 +130,35 @@ pub(super) const DECOMMISSIONED_TARGET: Rule = Rule {
         shows: "no config decommissions its one target, and creates succeeded at every place that is not decommissioned itself",
     }),
     why: "An admin empties a host before it is taken away. If it goes on getting proxies it is never empty; \
-          if get or delete stop working there, its proxies look lost.",
+          if get or delete stop working there, its proxies look lost; and if get does not say so, nobody \
+          moves them elsewhere.",
     tested: "Marks the target of a running instance as decommissioned. Get, list and delete must work there \
-             still; creates at every placement must land elsewhere or be Permanent, and a repeated create of \
+             still, and get must say that it is; creates at every placement must land elsewhere or be Permanent, and a repeated create of \
              the instance itself must not lead to another. Where an entry is declared to have one target, the \
              harness must know one, and be unable to decommission it, and creates at every placement must \
              succeed; where it has several places that are no targets, one of those is decommissioned instead.",
     mend: "Leave decommissioned targets out in the one function that chooses a place for create; when a \
-           request names one, answer `Error::permanent`. Everywhere else look among all configured targets.",
+           request names one, answer `Error::permanent`. Everywhere else look among all configured targets, and \
+           let get take `Instance::decommissioned` from the config.",
 };
 
 async fn decommissioned_target(w: &mut World) -> Checked {
-    let (request, id, _) = w.running().await?;
+    let (request, id, running) = w.running().await?;
     let target = w.instance(&request.name).await?.target;
+    hold!(!running.decommissioned, "{target} takes creates, and get {id} answered `decommissioned: true`");
     w.restart(&Tweaks::shape(Shape::Decommissioned(target.clone())))?;
     let instance = w.gets(&id).await?;
     hold!(
         instance.uid == request.uid,
         "on the decommissioned {target} get {id} answered for {}",
         instance.uid
+    );
+    // A place that is a field of the creating call is no target, and nobody knows afterwards whether it was left out.
+    let is_target = w.backend().targets().contains(&target);
+    hold!(
+        instance.decommissioned == is_target,
+        "{target} is decommissioned, and get {id} answered `decommissioned: {}`",
+        instance.decommissioned
     );
     let listed = w.lists().await?.items.iter().any(|item| item.id == id);
     hold!(listed, "{id} stands on the decommissioned {target}, and is not listed");

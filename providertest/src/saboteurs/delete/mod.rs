@@ -196,6 +196,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "keeps-a-farewell-to-itself",
+        does: "does not say of an instance that its target is decommissioned",
+        breaks: "delete.decommissioned-target",
+        provider: |built, _| meddle(built, answering::NothingLeaves),
+        ..HONEST
+    },
+    Saboteur {
         name: "quarrels-with-itself",
         does: "fails for good when it is asked to delete what it is creating",
         breaks: "delete.races-create",

@@ -20,6 +20,11 @@ impl Newcloud {
             uid: mark.uid,
             created_at: machine.created_at(),
             state: state(&machine, &self.addresses),
+            //@if places
+            decommissioned: false,
+            //@else
+            decommissioned: self.config.is_decommissioned(id.target()),
+            //@end
         }))
     }
 

@@ -14,6 +14,11 @@ impl Newcloud {
     /// The instance; `None` where it is proven gone.
     // TO WRITE, about 10 lines: what `look` finds as an `Instance`, with the uid of the mark, the creation time of the
     // machine (get.reads-back-uid-and-created-at), and what `state::state` makes of its status.
+    //@if places
+    // Its `decommissioned` is false: a place that is left out of the config is no target.
+    //@else
+    // Whether it is `decommissioned` the config says of its target (delete.decommissioned-target).
+    //@end
     //@if late
     // Where a machine does not show until its task is done, `task_list` tells: while the task runs it is Provisioning.
     //@end
