@@ -36,12 +36,13 @@ pub fn place(request: &CreateRequest, config: &Config, rules: &ImageRules) -> Re
     resolve().map_err(|error| error.coded("BadPlacement").leaving(LeftBehind::Nothing))
 }
 
-/// A zone is a host. Where one only takes creates it need not be named.
+/// A zone is a host. Where only one takes creates it need not be named.
 fn host<'c>(asked: Option<&str>, config: &'c Config) -> Result<&'c Host, Error> {
     let open: Vec<_> = config.hosts.iter().filter(|host| !host.decommissioned).collect();
-    let host = match (asked, open.as_slice(), config.hosts.as_slice()) {
-        (None, [only], _) | (None, [], [only]) => Some(*only),
-        (asked, _, hosts) => hosts.iter().find(|host| Some(host.name.as_str()) == asked),
+    let host = match (asked, config.hosts.as_slice()) {
+        (None, [only]) => Some(only),
+        (None, _) if open.len() == 1 => Some(open[0]),
+        (asked, hosts) => hosts.iter().find(|host| Some(host.name.as_str()) == asked),
     };
     let names = config.hosts.iter().map(|host| host.name.as_str());
     let host = host.ok_or_else(|| unknown("placement.zone", asked, names))?;
