@@ -54,8 +54,8 @@ impl Kvm {
             .map_err(Refused::before_the_call)?;
         // A disk that is smaller than its image cannot be booted from.
         let capacity = (self.config.disk_size_gb << 30).max(image.capacity);
-        self.has_room_for_disk(lease, capacity).await.map_err(Refused::before_the_call)?;
         if !is_there(&disk) || !self.is_taken_up(lease, request, &disk, &image, capacity).await? {
+            self.has_room_for_disk(lease, capacity).await.map_err(Refused::before_the_call)?;
             let overlay = NewVolume::Overlay { capacity, image: &image.path, format: placed.image.format };
             self.make_volume(lease, &disk, &overlay, made).await?;
         }

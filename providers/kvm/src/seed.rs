@@ -11,7 +11,7 @@ pub(crate) fn seed(request: &CreateRequest, config: &Config, now: Timestamp) -> 
     let instance = format!("{}-{moment}", request.name);
     let seed = Seed::new(instance, request.name.as_str(), request.cloud_init.clone());
     match (&config.vendor_data, config.install_guest_agent) {
-        (Some(own), _) => seed.vendor_data(Secret::new(own.as_bytes())),
+        (Some(own), _) => seed.vendor_data(own.clone()),
         (None, true) => seed.vendor_data(Secret::new(GUEST_AGENT)),
         (None, false) => seed,
     }

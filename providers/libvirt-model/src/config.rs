@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use provider_api::{CredentialFile, config::Fields};
+use provider_api::{CredentialFile, Secret, config::Fields};
 
 use crate::{Image, Uplink};
 
@@ -18,8 +18,8 @@ pub struct Config {
     pub host_keys: HostKeys,
     /// `diskSizeGb`: how large guests see their disk, in GiB, unless the image is larger.
     pub disk_size_gb: u64,
-    /// `vendorData`: cloud-init's vendor data for every instance.
-    pub vendor_data: Option<String>,
+    /// `vendorData`: cloud-init's vendor data for every instance, which may hold passwords like all user data.
+    pub vendor_data: Option<Secret>,
     /// `installGuestAgent`: whether vendor data installs the guest agent, where none is given.
     pub install_guest_agent: bool,
     /// `allowEmulation`: whether a host without acceleration may be used.
@@ -137,7 +137,7 @@ impl Config {
         if !sized {
             fields.problem("diskSizeGb", format!("{disk_size_gb} is out of range; expected 1 to 1048576"));
         }
-        let vendor_data = fields.optional("vendorData");
+        let vendor_data = fields.optional::<String>("vendorData").map(Secret::new);
         let install_guest_agent = fields.or("installGuestAgent", true);
         let allow_emulation = fields.or("allowEmulation", false);
         let images = named(fields, "images", Image::read);
