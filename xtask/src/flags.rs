@@ -33,6 +33,8 @@ pub(crate) enum Command {
     /// Run tests against real backends that this command starts
     #[command(subcommand)]
     E2e(E2e),
+    /// Play simulated worlds that try to break the operator
+    Simulate(Simulate),
     /// Run benchmarks
     Bench(Bench),
     /// Build the documentation without warnings and regenerate the generated pages
@@ -209,6 +211,14 @@ pub(crate) struct Kvm {
     /// Run this instead of the tests, inside, with the same environment
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) instead: Vec<String>,
+}
+
+#[derive(Args)]
+#[command(override_usage = "cargo xtask simulate [SIMULATION FLAGS]...", disable_help_flag = true)]
+pub(crate) struct Simulate {
+    /// The simulation's own flags (`cargo xtask simulate --help` lists them)
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "FLAGS")]
+    pub(crate) flags: Vec<String>,
 }
 
 #[derive(Args)]

@@ -12,6 +12,7 @@ mod outcome;
 mod run;
 mod semver;
 mod setup;
+mod simulate;
 mod test;
 mod tidy;
 mod workspace;
@@ -43,6 +44,7 @@ fn dispatch(command: Command) -> Outcome {
         Command::E2e(E2e::KubeNode(flags)) => e2e::node::command(&flags),
         Command::E2e(E2e::Kvm(flags)) => e2e::kvm::command(&flags),
         Command::E2e(E2e::Reap) => e2e::reaper::command(),
+        Command::Simulate(flags) => simulate::command(&flags),
         Command::Bench(flags) => bench::command(&flags),
         Command::Docs(flags) => docs::command(&flags),
         Command::Semver(flags) => semver::command(&flags),

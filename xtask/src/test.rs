@@ -5,7 +5,7 @@ use crate::outcome::{Outcome, Stop};
 use crate::run::{self, Progress, elapsed};
 use crate::setup::{self, Need};
 use crate::workspace::Workspace;
-use crate::{docs, e2e, flags, new_provider, semver, tidy};
+use crate::{docs, e2e, flags, new_provider, semver, simulate, tidy};
 use std::collections::BTreeSet;
 use std::env;
 use std::time::{Duration, Instant};
@@ -90,6 +90,7 @@ fn steps(workspace: &Workspace) -> Vec<Step> {
             steps.push(step("self-check", suite(&["--self-check"])));
         }
     }
+    steps.push(step("simulate", simulate::step));
     steps.push(step("new-provider", new_provider::proof::step));
     for (target, needs) in e2e::suite::PROGRAMS {
         let run = |workspace: &Workspace| {

@@ -2,8 +2,9 @@
 //! as late as the plan says.
 
 use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -15,6 +16,7 @@ use proxy_operator::{
     step::Published,
 };
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 /// One stored Proxy. Spec and status are what was written, whoever wrote it.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,14 +27,47 @@ pub(crate) struct Object {
     pub(crate) generation: i64,
     pub(crate) deleting: bool,
     pub(crate) held: bool,
-    pub(crate) annotations: BTreeMap<String, String>,
-    pub(crate) spec: Value,
+    pub(crate) annotations: Arc<BTreeMap<String, String>>,
+    pub(crate) spec: Arc<Value>,
     pub(crate) status: Value,
+    /// It as an operator reads it, once somebody has.
+    parsed: Parsed,
+}
+
+/// What was parsed of one version of an object: a copy that is to be edited begins without.
+#[derive(Default)]
+struct Parsed(OnceLock<Arc<Proxy>>);
+
+impl Clone for Parsed {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Parsed {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Parsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("_")
+    }
 }
 
 impl Object {
     /// As an operator reads it.
-    pub(crate) fn read(&self) -> Proxy {
+    pub(crate) fn read(&self) -> Arc<Proxy> {
+        Arc::clone(self.parsed.0.get_or_init(|| Arc::new(self.parse())))
+    }
+
+    /// The endpoint that its status names, whoever wrote it.
+    fn endpoint(&self) -> Option<&str> {
+        self.status.get("endpoint")?.as_str()
+    }
+
+    fn parse(&self) -> Proxy {
         Proxy {
             key: self.key.clone(),
             uid: Uid::parse(&self.uid).expect("the world's UIDs are well-formed"),
@@ -107,6 +142,10 @@ pub(crate) struct State {
     pub(crate) counts: Counts,
     /// When a Proxy was written last, by an operator.
     pub(crate) last_write: Duration,
+    /// The Proxies whose status names an endpoint.
+    endpoints: BTreeMap<String, BTreeSet<Key>>,
+    /// The numbers of the UIDs that were given, and who has them now.
+    by_uid: BTreeMap<String, Key>,
 }
 
 impl Server {
@@ -152,9 +191,10 @@ impl State {
             generation: 1,
             deleting: false,
             held: false,
-            annotations: BTreeMap::new(),
-            spec,
+            annotations: Arc::default(),
+            spec: Arc::new(spec),
             status: Value::Null,
+            parsed: Parsed::default(),
         };
         self.store(object, at);
     }
@@ -163,9 +203,9 @@ impl State {
     pub(crate) fn edit(&mut self, key: &Key, at: Duration, edit: impl FnOnce(&mut Object)) {
         let Some(object) = self.proxies.get(key) else { return };
         let mut object = Object::clone(object);
-        let spec = object.spec.clone();
+        let spec = Arc::clone(&object.spec);
         edit(&mut object);
-        if object.spec != spec {
+        if !Arc::ptr_eq(&object.spec, &spec) && object.spec != spec {
             object.generation += 1;
         }
         self.store(object, at);
@@ -174,6 +214,14 @@ impl State {
     /// Asks for the deletion of a Proxy.
     pub(crate) fn delete(&mut self, key: &Key, at: Duration) {
         self.edit(key, at, |object| object.deleting = true);
+    }
+
+    /// Removes a Secret.
+    pub(crate) fn unmake(&mut self, key: &Key, at: Duration) {
+        if self.secrets.remove(key).is_some() {
+            self.version += 1;
+            self.log.push(Entry { at, what: Changed::Secret(key.clone()) });
+        }
     }
 
     /// Changes a Secret.
@@ -198,7 +246,18 @@ impl State {
         write(&mut object);
         self.counts.writes += 1;
         self.last_write = at;
-        Ok(self.store(object, at).map(|object| object.read()))
+        Ok(self.store(object, at).map(|object| Proxy::clone(&object.read())))
+    }
+
+    /// The Proxy of that UID.
+    pub(crate) fn of_uid(&self, uid: &str) -> Option<&Arc<Object>> {
+        self.proxies.get(self.by_uid.get(uid)?).filter(|object| object.uid == uid)
+    }
+
+    /// The UIDs of the Proxies whose status names that endpoint.
+    pub(crate) fn at_endpoint(&self, endpoint: &str) -> impl Iterator<Item = &str> {
+        let keys = self.endpoints.get(endpoint).into_iter().flatten();
+        keys.filter_map(|key| self.proxies.get(key)).map(|object| object.uid.as_str())
     }
 
     pub(crate) fn write_lease(&mut self, lease: &Lease, at: Duration) -> Result<Lease, ClusterError> {
@@ -264,11 +323,24 @@ impl State {
         self.version += 1;
         object.version = self.version;
         let key = object.key.clone();
+        let before = before.and_then(|before| before.endpoint()).map(str::to_owned);
+        if before.as_deref() != object.endpoint() {
+            if let Some(keys) = before.and_then(|before| self.endpoints.get_mut(&before)) {
+                keys.remove(&key);
+            }
+            if let Some(endpoint) = object.endpoint() {
+                self.endpoints.entry(endpoint.to_owned()).or_default().insert(key.clone());
+            }
+        }
+        self.by_uid.insert(object.uid.clone(), key.clone());
         let object = Arc::new(object);
         if object.deleting && !object.held {
             self.proxies.remove(&key);
             // What it owns goes with it.
             self.published.retain(|_, (owner, _)| *owner != object.uid);
+            if let Some(keys) = object.endpoint().and_then(|endpoint| self.endpoints.get_mut(endpoint)) {
+                keys.remove(&key);
+            }
             self.log.push(Entry { at, what: Changed::Gone(key, object.uid.clone()) });
             return None;
         }
@@ -303,6 +375,35 @@ impl State {
 
     /// The digest of all that ever happened here.
     pub(crate) fn digest(&self) -> Digest {
-        Digest::of(format!("{:?}", self.log).as_bytes())
+        let mut digest = Sha256::new();
+        // What an entry shares with the one before it is taken in once.
+        let mut before: BTreeMap<&Key, &Object> = BTreeMap::new();
+        for Entry { at, what } in &self.log {
+            digest.update(at.as_nanos().to_be_bytes());
+            match what {
+                Changed::Proxy(object) => {
+                    let Object { key, uid, version, generation, deleting, held, annotations, spec, .. } =
+                        &**object;
+                    let plain = format!("{key}\0{uid}\0{version}\0{generation}{deleting}{held}");
+                    digest.update(plain.as_bytes());
+                    let before = before.insert(key, object);
+                    if before.is_none_or(|before| !Arc::ptr_eq(&before.annotations, annotations)) {
+                        digest.update(format!("{annotations:?}").as_bytes());
+                    }
+                    if before.is_none_or(|before| !Arc::ptr_eq(&before.spec, spec)) {
+                        digest.update(spec.to_string().as_bytes());
+                    }
+                    digest.update(object.status.to_string().as_bytes());
+                }
+                Changed::Gone(key, uid) => digest.update(format!("{key}\0{uid}").as_bytes()),
+                Changed::Secret(key) => digest.update(key.to_string().as_bytes()),
+                Changed::Lease(Lease { holder, renewed, transitions, .. }) => {
+                    digest.update(holder.as_bytes());
+                    digest.update(renewed.as_unix().to_be_bytes());
+                    digest.update(transitions.to_be_bytes());
+                }
+            }
+        }
+        Digest::of(&digest.finalize())
     }
 }

@@ -1,28 +1,34 @@
 //! The backends of a world, and the providers over them as each operator calls them: calls may fail, land unheard, or kill
 //! their caller.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use futures::FutureExt;
 use provider_api::{
-    Built, Context, CreateRequest, Deleted, Error, GetError, Identity, InstallationId, Instance, Listing,
-    Live, Profile, Provider, ProviderId, ProviderName, ProviderType, Registry, decorate, mark,
+    Built, Context, CreateRequest, Deleted, Error, GetError, Identity, InstallationId, Instance, LeftoverId,
+    LeftoverListing, Leftovers, Listing, Live, Profile, Provider, ProviderId, ProviderName, ProviderType,
+    Registry, decorate, mark,
 };
 use providertest::{
-    harness::{Backend, Case, Harness, Thing, ThingKind},
+    harness::{Backend, Case, Thing, ThingKind},
     ledger::Ledger,
-    memory::{self, MemoryHarness},
-    wire::Wire,
+    memory::{self, MemoryBackend, Standing},
+    wire::{Condition, Wire},
 };
 use serde_json::{Value, json};
 
 use crate::{
+    layer::Layer,
     mischief::{Mischief, Struck},
-    plan::Setup,
+    plan::{Fault, Plan, Setup},
     pool::Pool,
     time::{SkewedClock, Time},
-    watchdog::Watchdog,
+    watchdog::{Late, Watchdog},
 };
 
 /// The names under which the two providers are configured.
@@ -32,46 +38,120 @@ const TYPES: [&str; 2] = ["memory-alpha", "memory-beta"];
 
 /// The backends. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Clouds(Arc<[Open; 2]>);
+pub(crate) struct Clouds(Arc<Inner>);
+
+struct Inner {
+    clouds: [Open; 2],
+    is_wide: bool,
+    /// Whose instances run, as of so many changes.
+    up: Mutex<([u64; 2], BTreeSet<String>)>,
+}
 
 /// One backend, and the case whose folder its credentials are in.
 struct Open {
-    backend: Box<dyn Backend>,
+    backend: MemoryBackend,
+    wire: Wire,
     _case: Case,
 }
 
 impl Clouds {
-    pub(crate) fn new(setup: Setup, time: &Time, seed: u64) -> Self {
-        let profile = match setup {
+    pub(crate) fn new(plan: &Plan, faults: &Arc<[Fault]>, time: &Time, pool: &Pool, late: &Late) -> Self {
+        let profile = match plan.setup {
             Setup::Submit => memory::profile(),
             Setup::Blocking => memory::blocking(),
             Setup::Plain => memory::plain(),
         };
-        let harness = MemoryHarness::with("simulation", profile);
-        let setup = harness.setups().remove(0);
-        let open = |number: u64| {
+        let zones = plan.zones.map_or(if plan.setup == Setup::Plain { 1 } else { 3 }, |zones| zones as usize);
+        let open = |number: u32| {
+            let wire = Wire::new(Ledger::default());
             let case = Case {
                 clock: Arc::new(SkewedClock::new(time.clone(), 0, 1000)),
-                wire: Wire::new(Ledger::default()),
-                seed: seed ^ number,
+                wire: wire.clone(),
+                seed: plan.seed ^ u64::from(number),
                 tag: format!("cloud-{number}"),
                 folder: Arc::default(),
             };
-            let opened =
-                harness.open(&setup, &case).now_or_never().expect("a cloud in memory waits for nothing");
-            Open { backend: opened.expect("there is room for a token file"), _case: case }
+            let see = |below| {
+                Arc::new(Layer {
+                    below,
+                    provider: number,
+                    time: time.clone(),
+                    pool: pool.clone(),
+                    faults: Arc::clone(faults),
+                    late: late.clone(),
+                }) as _
+            };
+            let backend = MemoryBackend::with_zones(&profile, zones, &case, see);
+            Open { backend: backend.expect("there is room for a token file"), wire, _case: case }
         };
-        Self(Arc::new([open(0), open(1)]))
+        let clouds = Self(Arc::new(Inner {
+            clouds: [open(0), open(1)],
+            is_wide: plan.zones.is_some(),
+            up: Mutex::default(),
+        }));
+        for fault in faults.iter() {
+            clouds.clone().misbehaves(fault, time, pool);
+        }
+        clouds
     }
 
-    pub(crate) fn of(&self, provider: usize) -> &dyn Backend {
-        &*self.0[provider].backend
+    /// Lets a part of a cloud misbehave for its time.
+    fn misbehaves(self, fault: &Fault, time: &Time, pool: &Pool) {
+        let (provider, zone, from, until, condition) = match fault {
+            Fault::Outage { provider, zone, from, until } => (provider, zone, from, until, Condition::Cut),
+            Fault::Hang { provider, zone, from, until } => (provider, zone, from, until, Condition::Hangs),
+            _ => return,
+        };
+        let targets = match zone {
+            Some(zone) => vec![zone.clone()],
+            None => {
+                let mut targets = self.of(*provider as usize).targets();
+                targets.push(memory::cloud::FRONT.to_owned());
+                targets
+            }
+        };
+        let wire = self.0.clouds[*provider as usize].wire.clone();
+        let (time, from, until) = (time.clone(), Duration::from_millis(*from), Duration::from_millis(*until));
+        pool.add(Box::pin(async move {
+            time.sleep_until(from).await;
+            targets.iter().for_each(|target| wire.set_condition(target, Some(condition)));
+            time.sleep_until(until).await;
+            targets.iter().for_each(|target| wire.set_condition(target, None));
+        }));
     }
 
-    /// Every instance, with the number of its provider.
-    pub(crate) fn instances(&self) -> impl Iterator<Item = (usize, Thing)> {
-        let is_one = |kind| matches!(kind, ThingKind::Instance | ThingKind::Placeholder);
-        self.belongings().filter(move |(_, thing)| is_one(thing.kind))
+    pub(crate) fn of(&self, provider: usize) -> &MemoryBackend {
+        &self.0.clouds[provider].backend
+    }
+
+    /// Shows every instance, with the number of its provider.
+    pub(crate) fn each(&self, mut see: impl FnMut(usize, Standing<'_>)) {
+        for provider in 0..PROVIDERS.len() {
+            self.of(provider).each_instance(|standing| see(provider, standing));
+        }
+    }
+
+    /// How often something has changed on each, other than by the clock alone.
+    pub(crate) fn changes(&self) -> [u64; 2] {
+        [self.of(0).changes(), self.of(1).changes()]
+    }
+
+    /// Whether an instance of that UID runs. What runs goes on to until somebody changes something; what does not yet may have
+    /// come up.
+    pub(crate) fn is_up(&self, uid: &str) -> bool {
+        let now = self.changes();
+        let mut up = self.0.up.lock().unwrap_or_else(PoisonError::into_inner);
+        if up.0 == now && up.1.contains(uid) {
+            return true;
+        }
+        let mut running = BTreeSet::new();
+        self.each(|_, standing| {
+            if standing.native_state == "running" && !standing.deleting {
+                running.extend(standing.marks.get(mark::UID).cloned());
+            }
+        });
+        *up = (now, running);
+        up.1.contains(uid)
     }
 
     /// Everything that belongs to instances, with the number of its provider.
@@ -100,13 +180,13 @@ impl Clouds {
         let finish = |built: Built, context: &Context| {
             let index = PROVIDERS.iter().position(|name| *name == context.name.as_str()).unwrap_or(0);
             let built = decorate(built, context);
-            let provider = Called {
-                inner: Arc::clone(&built.provider),
-                index,
-                mischief: mischief.clone(),
-                watchdog: watchdog.clone(),
-            };
-            Built { provider: Arc::new(provider), ..built }
+            let called =
+                |inner| Called { inner, index, mischief: mischief.clone(), watchdog: watchdog.clone() };
+            let leftovers = built.leftovers.map(|inner| {
+                let called = Called { inner, index, mischief: mischief.clone(), watchdog: watchdog.clone() };
+                Arc::new(called) as Arc<dyn Leftovers>
+            });
+            Built { provider: Arc::new(called(built.provider)), leftovers, ..built }
         };
         let config = self.config().to_string();
         let none = provider_api::Providers::default();
@@ -125,54 +205,51 @@ impl Clouds {
     fn config(&self) -> Value {
         let entry = |index: usize| {
             let block = self.of(index).block(&[]).expect("the plain block can be had");
-            json!({ "name": PROVIDERS[index], "type": TYPES[index], TYPES[index]: block })
+            let mut entry = json!({ "name": PROVIDERS[index], "type": TYPES[index], TYPES[index]: block });
+            if self.0.is_wide {
+                // Worlds with many zones are made for calls that take a minute.
+                entry["budgets"] = json!({ "call": "120s", "create": "1800s" });
+            }
+            entry
         };
         json!({ "providers": [entry(0), entry(1)] })
     }
 }
 
-/// Whose an instance is, by its mark.
+/// Whose something is, by its mark.
 pub(crate) fn owner(thing: &Thing) -> Option<&String> {
     thing.marks.get(mark::UID)
 }
 
-/// A provider as an operator calls it.
-struct Called {
-    inner: Arc<dyn Provider>,
+/// A provider, or its leftovers, as an operator calls them.
+struct Called<T: ?Sized> {
+    inner: Arc<T>,
     index: usize,
     mischief: Mischief,
     watchdog: Watchdog,
 }
 
-impl Called {
-    /// One call: `None` when its answer is lost.
-    async fn call<T>(
+impl<T: ?Sized> Called<T> {
+    /// One call.
+    async fn call<A>(
         &self,
-        what: String,
+        what: impl Fn() -> String + Send,
         mutates: bool,
-        call: impl Future<Output = T> + Send,
-        done: impl FnOnce(&T) + Send,
-    ) -> Result<T, Error> {
+        call: impl Future<Output = A> + Send,
+        done: impl FnOnce(&A) + Send,
+    ) -> Result<A, Error> {
         let name = PROVIDERS[self.index];
         self.watchdog.starts_a_call();
         self.mischief.latency().await;
-        match self.mischief.backend(u32::try_from(self.index).unwrap_or(0)) {
-            Some(Struck::Silence) => {
-                self.mischief.pass(std::time::Duration::from_secs(60)).await;
-                return Err(Error::transient(format!("{name} does not answer")));
-            }
-            Some(_) => return Err(Error::transient(format!("{name} is out"))),
-            None => {}
-        }
-        let struck = self.mischief.strike(&format!("{name}: {what}"), mutates);
-        if struck == Some(Struck::Before) {
+        let struck = self.mischief.strike(|| format!("{name}: {}", what()), mutates);
+        if matches!(struck, Some(Struck::Before | Struck::Outpaced)) {
             return Err(Error::transient("the connection was reset"));
         }
         let answer = call.await;
         done(&answer);
         self.watchdog.looks();
         match struck {
-            None | Some(Struck::Before) => Ok(answer),
+            None | Some(Struck::Before | Struck::Outpaced) => Ok(answer),
             Some(Struck::After) => Err(Error::transient("500 after all")),
             Some(Struck::Silence) => {
                 self.mischief.pass(std::time::Duration::from_secs(30)).await;
@@ -184,7 +261,7 @@ impl Called {
 }
 
 #[async_trait]
-impl Provider for Called {
+impl Provider for Called<dyn Provider> {
     fn profile(&self) -> &Profile {
         self.inner.profile()
     }
@@ -196,12 +273,12 @@ impl Provider for Called {
             }
         };
         self.watchdog.begins_to_make(self.index, request);
-        let what = format!("create {}", request.uid);
+        let what = || format!("create {}", request.uid);
         self.call(what, true, self.inner.create(request), made).await?
     }
 
     async fn get(&self, id: &ProviderId) -> Result<Instance, GetError> {
-        self.call(format!("get {id}"), false, self.inner.get(id), |_| {}).await?
+        self.call(|| format!("get {id}"), false, self.inner.get(id), |_| {}).await?
     }
 
     async fn delete(&self, id: &ProviderId) -> Result<Deleted, Error> {
@@ -209,10 +286,21 @@ impl Provider for Called {
             self.watchdog.deletes(self.index, id);
             self.inner.delete(id).await
         };
-        self.call(format!("delete {id}"), true, delete, |_| {}).await?
+        self.call(|| format!("delete {id}"), true, delete, |_| {}).await?
     }
 
     async fn list_by_tag(&self) -> Result<Listing, Error> {
-        self.call("list".to_owned(), false, self.inner.list_by_tag(), |_| {}).await?
+        self.call(|| "list".to_owned(), false, self.inner.list_by_tag(), |_| {}).await?
+    }
+}
+
+#[async_trait]
+impl Leftovers for Called<dyn Leftovers> {
+    async fn list(&self) -> Result<LeftoverListing, Error> {
+        self.call(|| "list leftovers".to_owned(), false, self.inner.list(), |_| {}).await?
+    }
+
+    async fn delete(&self, id: &LeftoverId) -> Result<(), Error> {
+        self.call(|| format!("delete leftover {id}"), true, self.inner.delete(id), |_| {}).await?
     }
 }

@@ -7,7 +7,11 @@
 mod api;
 mod cloud;
 mod deeds;
+mod ending;
+pub mod goals;
+mod layer;
 mod mischief;
+pub mod paths;
 pub mod plan;
 mod pool;
 mod prober;
@@ -19,6 +23,7 @@ mod watchdog;
 mod world;
 
 pub use api::Counts;
+pub use ending::{Ending, Instance, One};
 pub use saboteur::Build;
-pub use watchdog::{Invariant, Violation};
-pub use world::{Outcome, play};
+pub use watchdog::{COLLECTED, Invariant, Violation};
+pub use world::{Outcome, is_in_a_world, play};

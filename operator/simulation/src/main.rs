@@ -1,23 +1,33 @@
 //! `simulate`: plays worlds by their seeds, or sweeps, or the saboteurs, and says which invariants did not hold.
 
+mod tell;
+
 use std::{
+    path::PathBuf,
     process::ExitCode,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
 use clap::Parser;
 use operator_simulation::{
-    Build, Outcome,
+    Build, Invariant, Violation,
+    goals::{self, Goal},
+    paths,
     plan::Plan,
     play,
-    saboteur::{SABOTEURS, Saboteur},
-    sweep,
+    saboteur::{SABOTEURS, Saboteur, SeenIn},
+    sweep::{self, Sweep},
 };
+use tell::{Bar, Row, table};
 
 /// Plays simulated worlds and looks for broken invariants.
+///
+/// The same seed makes the same world, and so does the same plan. Exit codes: 0 every invariant held, and every saboteur was
+/// seen; 1 one did not; 2 it could not run.
 #[derive(Parser)]
+#[command(name = "simulate", bin_name = "cargo xtask simulate")]
 struct Flags {
     /// The first seed
     #[arg(long, default_value_t = 1)]
@@ -32,30 +42,49 @@ struct Flags {
     #[arg(long, default_value_t = 60)]
     minutes: u64,
     /// Plays the plan of this file instead
-    #[arg(long)]
-    plan: Option<std::path::PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
     /// Tells everything that happens
     #[arg(long)]
     trace: bool,
-    /// Sweeps instead: every crash point, lost answer, stale restart and unseen change of small worlds
+    /// Writes the first plan that breaks an invariant into this file
+    #[arg(long, value_name = "FILE")]
+    keep: Option<PathBuf>,
+    /// Sweeps instead: every crash point, lost answer, stale restart and unseen change of small worlds, and every pair of ways
+    /// to one spec
     #[arg(long)]
     sweep: bool,
+    /// Measures what the operator has to reach instead, nearly all of it in simulated time
+    #[arg(long, conflicts_with_all = ["sweep", "saboteurs"])]
+    goals: bool,
     /// Plays operators with a protection taken out instead, each of which must be seen
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sweep")]
     saboteurs: bool,
     /// Plays the operator of this saboteur
-    #[arg(long)]
+    #[arg(long, value_name = "NAME")]
     saboteur: Option<String>,
 }
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
+    // What a world panics with is told with its plan.
+    let tells = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !operator_simulation::is_in_a_world() {
+            tells(panic);
+        }
+    }));
     let began = Instant::now();
-    let result = match &flags {
-        Flags { sweep: true, .. } => Ok(sweeps()),
-        Flags { saboteurs: true, .. } => Ok(saboteurs(&flags)),
-        _ => worlds(&flags),
+    let build = match &flags.saboteur {
+        None => Ok(Build::default()),
+        Some(name) => saboteur(name).map(|saboteur| saboteur.build),
     };
+    let result = build.and_then(|build| match &flags {
+        Flags { sweep: true, .. } => sweeps(&flags, build),
+        Flags { saboteurs: true, .. } => Ok(saboteurs(&flags)),
+        Flags { goals: true, .. } => Ok(reaches()),
+        _ => worlds(&flags, build),
+    });
     println!("{:.1} s", began.elapsed().as_secs_f64());
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -67,36 +96,39 @@ fn main() -> ExitCode {
     }
 }
 
-fn worlds(flags: &Flags) -> Result<bool, String> {
-    let build = match &flags.saboteur {
-        None => Build::default(),
-        Some(name) => saboteur(name)?.build,
-    };
+fn worlds(flags: &Flags, build: Build) -> Result<bool, String> {
     let plans = match &flags.plan {
         Some(path) => {
             let text = std::fs::read_to_string(path);
             let text = text.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-            vec![
-                serde_json::from_str(&text)
-                    .map_err(|error| format!("{} is no plan: {error}", path.display()))?,
-            ]
+            let plan = serde_json::from_str(&text);
+            vec![plan.map_err(|error| format!("{} is no plan: {error}", path.display()))?]
         }
         None => random(flags, flags.seeds),
     };
-    let failed = AtomicUsize::new(0);
-    let lines = Mutex::new(());
+    let (failed, simulated) = (AtomicUsize::new(0), Mutex::new(Duration::ZERO));
+    let telling = Telling::new(flags);
+    let began = Instant::now();
+    let bar = Bar::new(plans.len(), "worlds");
     each(&plans, |plan| {
         let outcome = play(plan, build, flags.trace);
-        if flags.trace || !outcome.violations.is_empty() {
-            let _whole = lines.lock().unwrap_or_else(PoisonError::into_inner);
-            tell(plan, &outcome);
+        *lock(&simulated) += outcome.took;
+        if flags.trace {
+            println!("seed {}: {:.0} s, {:?}", plan.seed, outcome.took.as_secs_f64(), outcome.counts);
         }
         if !outcome.violations.is_empty() {
             failed.fetch_add(1, Ordering::Relaxed);
+            bar.quietly(|| telling.broken(plan, &outcome.violations));
         }
+        bar.one_more();
     });
-    let failed = failed.into_inner();
-    println!("{} worlds, {failed} with a broken invariant", plans.len());
+    bar.end();
+    let (failed, simulated) = (failed.into_inner(), lock(&simulated).as_secs_f64());
+    println!(
+        "{} worlds, {failed} with a broken invariant; {simulated:.0} simulated seconds, {:.0} in each second",
+        plans.len(),
+        simulated / began.elapsed().as_secs_f64()
+    );
     Ok(failed == 0)
 }
 
@@ -106,63 +138,201 @@ fn random(flags: &Flags, seeds: u64) -> Vec<Plan> {
     seeds.map(|seed| Plan::random(seed, flags.proxies, length)).collect()
 }
 
-fn tell(plan: &Plan, outcome: &Outcome) {
-    println!("seed {}: {:.0} s, {:?}", plan.seed, outcome.took.as_secs_f64(), outcome.counts);
-    for violation in &outcome.violations {
-        println!("  {:?} at {:.3} s: {}", violation.invariant, violation.at.as_secs_f64(), violation.what);
-    }
-    println!("  plan {}", serde_json::to_string(plan).unwrap_or_default());
+/// Tells of what was broken, and how to see it again.
+struct Telling<'f> {
+    keep: Option<&'f PathBuf>,
+    has_kept: AtomicBool,
+    saboteur: String,
+    told: AtomicUsize,
 }
 
-fn sweeps() -> bool {
-    let plans = sweep::beginnings();
-    let results = Mutex::new(Vec::new());
-    each(&plans, |plan| {
-        let swept = sweep::sweep(plan, Build::default());
-        results.lock().unwrap_or_else(PoisonError::into_inner).push((plan.clone(), swept));
-    });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let played: usize = results.iter().map(|(_, swept)| swept.plans).sum();
-    let mut broken = 0;
-    for (plan, swept) in &results {
-        println!(
-            "{:?}, script {}: {} plans, {} broken",
-            plan.setup,
-            plan.seed,
-            swept.plans,
-            swept.broken.len()
-        );
-        for one in swept.broken.iter().take(3) {
-            println!("  {:?}, lives {:?}", one.violations, one.lives);
-            println!("  plan {}", serde_json::to_string(&one.plan).unwrap_or_default());
+/// Of so many broken plans the whole is printed.
+const MOST: usize = 20;
+
+impl<'f> Telling<'f> {
+    fn new(flags: &'f Flags) -> Self {
+        let saboteur = flags.saboteur.as_ref().map(|name| format!(" --saboteur {name}")).unwrap_or_default();
+        Self {
+            keep: flags.keep.as_ref(),
+            has_kept: AtomicBool::new(false),
+            saboteur,
+            told: AtomicUsize::new(0),
         }
-        broken += swept.broken.len();
     }
-    println!("{played} plans, {broken} broken");
-    broken == 0
+
+    fn broken(&self, plan: &Plan, violations: &[Violation]) {
+        println!("seed {}, {:?}: broken", plan.seed, plan.setup);
+        for violation in violations {
+            println!("  {violation}");
+        }
+        if self.told.fetch_add(1, Ordering::Relaxed) >= MOST {
+            return;
+        }
+        let text = serde_json::to_string(plan).unwrap_or_default();
+        if let Some(path) = self.keep
+            && !self.has_kept.swap(true, Ordering::Relaxed)
+        {
+            match std::fs::write(path, &text) {
+                Ok(()) => {
+                    let path = path.display();
+                    println!("  again: cargo xtask simulate --plan {path} --trace{}", self.saboteur);
+                    return;
+                }
+                Err(error) => println!("  it could not be written into {}: {error}", path.display()),
+            }
+        }
+        let text = text.replace('\'', "'\\''");
+        println!(
+            "  again: echo '{text}' > plan.json; cargo xtask simulate --plan plan.json --trace{}",
+            self.saboteur
+        );
+    }
+}
+
+/// Every plan of every sweep, each with the sweep that it is of.
+fn plans_of(sweeps: &[Sweep]) -> Vec<(&Sweep, &Plan)> {
+    sweeps.iter().flat_map(|sweep| sweep.plans.iter().map(move |plan| (sweep, plan))).collect()
+}
+
+fn all_sweeps(build: Build) -> Vec<Sweep> {
+    let sweeps = Mutex::new(Vec::new());
+    each(&sweep::beginnings(), |plan| {
+        let swept = sweep::sweep(plan, build);
+        lock(&sweeps).push((format!("{:?} {}", plan.setup, plan.seed), swept));
+    });
+    let mut sweeps = sweeps.into_inner().unwrap_or_else(PoisonError::into_inner);
+    sweeps.sort_by(|(one, _), (other, _)| one.cmp(other));
+    sweeps.into_iter().map(|(_, sweep)| sweep).collect()
+}
+
+fn sweeps(flags: &Flags, build: Build) -> Result<bool, String> {
+    let sweeps = all_sweeps(build);
+    let telling = Telling::new(flags);
+    let broken = AtomicUsize::new(0);
+    for (plan, sweep) in sweep::beginnings().iter().zip(&sweeps) {
+        if !sweep.reference.violations.is_empty() {
+            broken.fetch_add(1, Ordering::Relaxed);
+            telling.broken(plan, &sweep.reference.violations);
+        }
+    }
+    let plans = plans_of(&sweeps);
+    let began = Instant::now();
+    let bar = Bar::new(plans.len(), "plans");
+    each(&plans, |(sweep, plan)| {
+        let violations = sweep.play(plan, build);
+        if !violations.is_empty() {
+            broken.fetch_add(1, Ordering::Relaxed);
+            bar.quietly(|| telling.broken(plan, &violations));
+        }
+        bar.one_more();
+    });
+    bar.end();
+    let mean = began.elapsed().as_secs_f64() * 1000.0 / plans.len().max(1) as f64;
+    let pairs = paths::pairs(paths::SPECS);
+    let bar = Bar::new(pairs.len(), "pairs");
+    each(&pairs, |pair| {
+        let violations = pair.play(build);
+        if !violations.is_empty() {
+            broken.fetch_add(1, Ordering::Relaxed);
+            bar.quietly(|| telling.broken(&pair.long, &violations));
+        }
+        bar.one_more();
+    });
+    bar.end();
+    println!("{} pairs of plans that must end alike", pairs.len());
+    let broken = broken.into_inner();
+    println!("{} plans of {} sweeps, {broken} broken; {mean:.1} ms each", plans.len(), sweeps.len());
+    Ok(broken == 0)
+}
+
+/// Whether every goal is reached.
+fn reaches() -> bool {
+    let goals: [fn() -> Goal; 6] = [
+        || goals::takeover(1..21),
+        || goals::handover(1..21),
+        || goals::blocked_creates(1_000),
+        || goals::hanging_target(1_000),
+        || goals::writes(100),
+        || goals::speed(1_000),
+    ];
+    let bar = Bar::new(goals.len(), "goals");
+    let mut rows = Vec::new();
+    for goal in goals {
+        let goal = goal();
+        rows.push(Row {
+            is_well: goal.is_reached(),
+            cells: [
+                if goal.is_reached() { "reached" } else { "MISSED" }.to_owned(),
+                format!("{:.3}", goal.seen),
+                format!("{} {:.3}", if goal.is_least { "at least" } else { "at most" }, goal.limit),
+                goal.what,
+            ],
+        });
+        bar.one_more();
+    }
+    bar.end();
+    table(["goal", "seen", "limit", "what"], &rows);
+    rows.iter().all(|row| row.is_well)
 }
 
 fn saboteurs(flags: &Flags) -> bool {
-    let mut uncaught = 0;
+    let bar = Bar::new(SABOTEURS.len(), "saboteurs");
+    let mut rows = Vec::new();
     for saboteur in SABOTEURS {
-        let first = random(flags, saboteur.within).into_iter().enumerate().find_map(|(count, plan)| {
-            let outcome = play(&plan, saboteur.build, false);
-            let seen =
-                outcome.violations.iter().find(|seen| saboteur.breaks.contains(&seen.invariant)).cloned();
-            seen.map(|seen| (count + 1, seen))
+        let breaks = |violations: Vec<Violation>| {
+            violations.into_iter().find(|seen| saboteur.breaks.contains(&seen.invariant))
+        };
+        let (seen, among) = match saboteur.seen_in {
+            SeenIn::Seeds(within) => {
+                let plans = random(flags, within);
+                let seen = first(&plans, |plan| breaks(play(plan, saboteur.build, false).violations));
+                (seen, format!("{within} seeds"))
+            }
+            SeenIn::Sweeps => {
+                let sweeps = all_sweeps(saboteur.build);
+                let plans = plans_of(&sweeps);
+                let seen = first(&plans, |(sweep, plan)| breaks(sweep.play(plan, saboteur.build)));
+                (seen, format!("{} plans", plans.len()))
+            }
+            SeenIn::Pairs => {
+                let pairs = paths::pairs(paths::SPECS);
+                let seen = first(&pairs, |pair| breaks(pair.play(saboteur.build)));
+                (seen, format!("{} pairs", pairs.len()))
+            }
+        };
+        rows.push(match seen {
+            Some((count, seen)) => Row {
+                is_well: true,
+                cells: [
+                    saboteur.name.to_owned(),
+                    format!("{:?}", seen.invariant),
+                    format!("{} of {among}", count + 1),
+                    seen.what,
+                ],
+            },
+            None => Row {
+                is_well: false,
+                cells: [
+                    saboteur.name.to_owned(),
+                    "NOT SEEN".to_owned(),
+                    among,
+                    format!("it was to break {:?}", saboteur.breaks),
+                ],
+            },
         });
-        match first {
-            Some((count, seen)) => {
-                println!("{:<36} {:?} after {count}: {}", saboteur.name, seen.invariant, seen.what)
-            }
-            None => {
-                uncaught += 1;
-                println!("{:<36} NOT SEEN in {} seeds", saboteur.name, saboteur.within);
-            }
-        }
+        bar.one_more();
     }
-    println!("{} saboteurs, {uncaught} not seen", SABOTEURS.len());
-    uncaught == 0
+    bar.end();
+    let unseen = rows.iter().filter(|row| !row.is_well).count();
+    table(["saboteur", "breaks", "seen at", "what was seen"], &rows);
+    let covered =
+        |invariant: &&Invariant| SABOTEURS.iter().any(|saboteur| saboteur.breaks.contains(invariant));
+    let uncovered: Vec<_> = Invariant::ALL.iter().filter(|invariant| !covered(invariant)).collect();
+    println!("{} saboteurs, {unseen} not seen; {} invariants", SABOTEURS.len(), Invariant::ALL.len());
+    if !uncovered.is_empty() {
+        println!("nobody breaks {uncovered:?}");
+    }
+    unseen == 0 && uncovered.is_empty()
 }
 
 fn saboteur(name: &str) -> Result<&'static Saboteur, String> {
@@ -173,17 +343,45 @@ fn saboteur(name: &str) -> Result<&'static Saboteur, String> {
     })
 }
 
-/// Does something with each plan, on every core.
-fn each(plans: &[Plan], does: impl Fn(&Plan) + Sync) {
+/// The first, by its place, for which there is something to tell. Those after it may be left out.
+fn first<T: Sync, R: Send>(all: &[T], finds: impl Fn(&T) -> Option<R> + Sync) -> Option<(usize, R)> {
     let next = AtomicUsize::new(0);
+    let found: Mutex<Option<(usize, R)>> = Mutex::new(None);
+    on_every_core(|| {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let is_late = |found: &Option<(usize, R)>| found.as_ref().is_some_and(|(first, _)| *first < at);
+            let Some(one) = all.get(at).filter(|_| !is_late(&lock(&found))) else { return };
+            if let Some(result) = finds(one) {
+                let mut found = lock(&found);
+                if !is_late(&found) {
+                    *found = Some((at, result));
+                }
+            }
+        }
+    });
+    found.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does something with each, on every core.
+fn each<T: Sync>(all: &[T], does: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    on_every_core(|| {
+        while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            does(one);
+        }
+    });
+}
+
+fn on_every_core(does: impl Fn() + Sync) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(plan) = plans.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    does(plan);
-                }
-            });
+            scope.spawn(&does);
         }
     });
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

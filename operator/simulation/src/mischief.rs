@@ -27,6 +27,8 @@ pub(crate) enum Struck {
     Silence,
     /// It is executed, and the operator is dead.
     Dead,
+    /// Somebody else writes the same object just before.
+    Outpaced,
 }
 
 /// The mischief that one operator is in for. Cheap to clone.
@@ -44,6 +46,8 @@ struct Inner {
     is_doomed: AtomicBool,
     /// Which ones had an effect, by number.
     effective: Mutex<Vec<(u32, String)>>,
+    /// Whether its watches are prompt: at most 20 ms late.
+    is_calm: bool,
     trace: Trace,
 }
 
@@ -65,6 +69,7 @@ impl Mischief {
         faults: Arc<[Fault]>,
         time: Time,
         chance: Arc<Mutex<StdRng>>,
+        is_calm: bool,
         trace: Trace,
     ) -> Self {
         Self(Arc::new(Inner {
@@ -75,6 +80,7 @@ impl Mischief {
             number: AtomicU32::new(0),
             is_doomed: AtomicBool::new(false),
             effective: Mutex::default(),
+            is_calm,
             trace,
         }))
     }
@@ -84,7 +90,9 @@ impl Mischief {
     }
 
     pub(crate) fn trace(&self, line: impl FnOnce() -> String) {
-        self.0.trace.line(self.now(), &format!("operator-{}", self.0.operator), line);
+        if self.0.trace.0 {
+            self.0.trace.line(self.now(), &format!("operator-{}", self.0.operator), line);
+        }
     }
 
     fn chance(&self) -> MutexGuard<'_, StdRng> {
@@ -107,17 +115,49 @@ impl Mischief {
 
     /// Waits until a watch may tell what happened at `at`.
     pub(crate) async fn lag(&self, at: Duration) {
-        let millis = if self.chance().random_range(0..50) == 0 { 2_000 } else { 20 };
+        let is_slow = self.chance().random_range(0..50) == 0 && !self.0.is_calm;
+        let millis = if is_slow { 2_000 } else { 20 };
         let lag = Duration::from_millis(self.chance().random_range(1..millis));
         self.pass_until(at + lag).await;
     }
 
     pub(crate) fn is_api_down(&self) -> bool {
+        self.has(|fault| match fault {
+            Fault::ApiDown { from, until } => Some((*from, *until)),
+            Fault::Cut { operator, from, until } if *operator == self.0.operator => Some((*from, *until)),
+            _ => None,
+        })
+    }
+
+    /// Whether this operator's probes reach nobody.
+    pub(crate) fn is_blind(&self) -> bool {
+        self.has(|fault| match fault {
+            Fault::Blind { operator, from, until } if *operator == self.0.operator => Some((*from, *until)),
+            _ => None,
+        })
+    }
+
+    fn has(&self, which: impl Fn(&Fault) -> Option<(u64, u64)>) -> bool {
+        if self.0.faults.is_empty() {
+            return false;
+        }
         let now = self.now();
-        self.0
-            .faults
-            .iter()
-            .any(|fault| matches!(fault, Fault::ApiDown { from, until } if is_within(now, *from, *until)))
+        self.0.faults.iter().filter_map(which).any(|(from, until)| is_within(now, from, until))
+    }
+
+    /// By how much the list is behind from which a watch begins anew now, if it breaks.
+    pub(crate) fn breaks(&self) -> Option<Duration> {
+        let now = self.now();
+        self.0.faults.iter().find_map(|fault| match fault {
+            Fault::Breaks { operator, from, until, percent, behind }
+                if *operator == self.0.operator && is_within(now, *from, *until) =>
+            {
+                let mut chance = self.chance();
+                let breaks = chance.random_range(0..100) < *percent;
+                breaks.then(|| Duration::from_millis(chance.random_range(0..=*behind)))
+            }
+            _ => None,
+        })
     }
 
     /// Until when this operator's watches stand still.
@@ -131,30 +171,14 @@ impl Mischief {
         })
     }
 
-    /// Whether a provider is out, or silent.
-    pub(crate) fn backend(&self, provider: u32) -> Option<Struck> {
-        let now = self.now();
-        self.0.faults.iter().find_map(|fault| match fault {
-            Fault::Outage { provider: of, from, until }
-                if *of == provider && is_within(now, *from, *until) =>
-            {
-                Some(Struck::Before)
-            }
-            Fault::Hang { provider: of, from, until } if *of == provider && is_within(now, *from, *until) => {
-                Some(Struck::Silence)
-            }
-            _ => None,
-        })
-    }
-
     /// What happens to the next request.
-    pub(crate) fn strike(&self, what: &str, mutates: bool) -> Option<Struck> {
+    pub(crate) fn strike(&self, what: impl Fn() -> String, mutates: bool) -> Option<Struck> {
         if self.0.is_doomed.load(Ordering::Relaxed) {
             return Some(Struck::Dead);
         }
         let number = mutates.then(|| self.0.number.fetch_add(1, Ordering::Relaxed));
         if let Some(number) = number {
-            self.0.effective.lock().unwrap_or_else(PoisonError::into_inner).push((number, what.to_owned()));
+            self.0.effective.lock().unwrap_or_else(PoisonError::into_inner).push((number, what()));
         }
         let now = self.now();
         let struck = self.0.faults.iter().find_map(|fault| match fault {
@@ -166,7 +190,7 @@ impl Mischief {
             Fault::Storm { from, until, percent } if is_within(now, *from, *until) => {
                 let mut chance = self.chance();
                 let is_hit = chance.random_range(0..100) < *percent;
-                let mishaps = [Mishap::Fails, Mishap::FailsAfter, Mishap::Lost];
+                let mishaps = [Mishap::Fails, Mishap::FailsAfter, Mishap::Lost, Mishap::Outpaced];
                 is_hit.then(|| Struck::from(mishaps[chance.random_range(0..mishaps.len())]))
             }
             _ => None,
@@ -174,7 +198,7 @@ impl Mischief {
         self.trace(|| {
             let number = number.map(|number| format!("#{number} ")).unwrap_or_default();
             let struck = struck.map(|struck| format!("  ◀ {struck:?}")).unwrap_or_default();
-            format!("{number}{what}{struck}")
+            format!("{number}{}{struck}", what())
         });
         struck
     }
@@ -208,6 +232,7 @@ impl From<Mishap> for Struck {
             Mishap::FailsAfter => Self::After,
             Mishap::Lost => Self::Silence,
             Mishap::Crash => Self::Dead,
+            Mishap::Outpaced => Self::Outpaced,
         }
     }
 }

@@ -22,6 +22,12 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// How long it goes on, in milliseconds; then faults are over, and the world must come to rest.
     pub length: u64,
+    /// How many zones each backend has; as many as its setup has where this says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<u32>,
+    /// Whether watches are prompt: never more than 20 ms late.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub calm: bool,
 }
 
 /// What the backends are like: one of the memory provider's setups.
@@ -50,10 +56,16 @@ pub enum Deed {
     Revert(u32),
     /// Move it to the other provider.
     Move(u32),
+    /// Ask for one of a few specs, by its number: each bit of it is a field that has one of two values.
+    Ask(u32, u32),
+    /// Move it to a zone of its provider.
+    Place(u32, u32),
     /// Give it a spec that cannot be used.
-    Spoil(u32),
+    Spoil(u32, Spoil),
     /// Change the Secret that its user data is in.
     Rotate(u32),
+    /// Remove that Secret.
+    Unmake(u32),
     /// Edit its status by hand.
     Scribble(u32, Scribble),
     /// Annotate it, or take the annotation off.
@@ -66,7 +78,33 @@ pub enum Deed {
     Remove(u32),
 }
 
-/// What is written into a status by hand.
+/// What makes a spec one that cannot be used, or not be acted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Spoil {
+    /// Its port is no port.
+    Port,
+    /// It names a provider that nobody has configured.
+    Provider,
+    /// It names a Secret that is not there.
+    Secret,
+    /// It has user data twice.
+    Both,
+    /// There is nothing in it.
+    Nothing,
+    /// Every field has another type.
+    Types,
+    /// Every field is as long as an object may be.
+    Length,
+}
+
+impl Spoil {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Port, Self::Provider, Self::Secret, Self::Both, Self::Nothing, Self::Types, Self::Length];
+}
+
+/// What is written into a status by hand: each of its fields, and all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scribble {
@@ -74,12 +112,62 @@ pub enum Scribble {
     Empty,
     /// The instance's id is rubbish.
     Id,
+    /// The instance's id is that of another Proxy's instance.
+    AnothersId,
     /// The instance's provider is one that nobody has heard of.
     Provider,
+    /// The instance was made from something else.
+    SpecHash,
+    /// The instance was made in the year 9999.
+    CreatedAt,
+    /// There is no instance.
+    NoInstance,
+    /// Something is about to be made elsewhere.
+    Intent,
+    /// Nothing is about to be made.
+    NoIntent,
     /// Conditions and phase say that all is well.
     AllIsWell,
+    /// They say that all is lost.
+    AllIsLost,
+    /// Address and endpoint are somebody else's.
+    Address,
+    /// It has been ready since the year 9999.
+    ReadySince,
+    /// The last attempt failed for good, and is to be repeated in the year 9999.
+    Failure,
+    /// It speaks of a spec that is yet to come.
+    Generation,
+    /// It rests on something that nobody knows.
+    InputDigest,
+    /// There are conditions that nobody knows, and some twice.
+    Conditions,
     /// Every field has another type.
     Types,
+}
+
+impl Scribble {
+    /// All of them.
+    pub const ALL: [Self; 18] = [
+        Self::Empty,
+        Self::Id,
+        Self::AnothersId,
+        Self::Provider,
+        Self::SpecHash,
+        Self::CreatedAt,
+        Self::NoInstance,
+        Self::Intent,
+        Self::NoIntent,
+        Self::AllIsWell,
+        Self::AllIsLost,
+        Self::Address,
+        Self::ReadySince,
+        Self::Failure,
+        Self::Generation,
+        Self::InputDigest,
+        Self::Conditions,
+        Self::Types,
+    ];
 }
 
 /// What goes wrong.
@@ -115,6 +203,28 @@ pub enum Fault {
         /// By how much its first look at the cluster is behind.
         behind: u64,
     },
+    /// An operator is asked to stop, and starts again after a while.
+    Stop {
+        /// The operator, from 0.
+        operator: u32,
+        /// When, in milliseconds.
+        at: u64,
+        /// For how long it is away.
+        away: u64,
+    },
+    /// An operator's watches break again and again, and begin anew from lists that may be behind.
+    Breaks {
+        /// The operator, from 0.
+        operator: u32,
+        /// From when, in milliseconds.
+        from: u64,
+        /// Until when.
+        until: u64,
+        /// Before how many of a hundred events.
+        percent: u32,
+        /// By how much a list may be behind, in milliseconds.
+        behind: u64,
+    },
     /// An operator's watches stand still, and catch up afterwards with what is left.
     Frozen {
         /// The operator, from 0.
@@ -131,23 +241,81 @@ pub enum Fault {
         /// Until when.
         until: u64,
     },
-    /// A provider fails every call.
-    Outage {
-        /// Which, 0 or 1.
-        provider: u32,
+    /// The API server answers one operator no more.
+    Cut {
+        /// The operator, from 0.
+        operator: u32,
         /// From when, in milliseconds.
         from: u64,
         /// Until when.
         until: u64,
     },
-    /// A provider answers nothing at all.
+    /// An operator's probes reach nobody.
+    Blind {
+        /// The operator, from 0.
+        operator: u32,
+        /// From when, in milliseconds.
+        from: u64,
+        /// Until when.
+        until: u64,
+    },
+    /// A provider, or a zone of it, is cut off.
+    Outage {
+        /// Which, 0 or 1.
+        provider: u32,
+        /// The zone; all of it without one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zone: Option<String>,
+        /// From when, in milliseconds.
+        from: u64,
+        /// Until when.
+        until: u64,
+    },
+    /// A provider, or a zone of it, reads and never answers.
     Hang {
         /// Which, 0 or 1.
+        provider: u32,
+        /// The zone; all of it without one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zone: Option<String>,
+        /// From when, in milliseconds.
+        from: u64,
+        /// Until when.
+        until: u64,
+    },
+    /// Calls that make an instance take long.
+    Slow {
+        /// Which provider, 0 or 1.
+        provider: u32,
+        /// The zone; all of it without one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        zone: Option<String>,
+        /// From when, in milliseconds.
+        from: u64,
+        /// Until when.
+        until: u64,
+        /// How long each takes, in milliseconds; for ever without it.
+        takes: Option<u64>,
+    },
+    /// The connections of calls that change something break, and the calls land later.
+    Late {
+        /// Which provider, 0 or 1.
         provider: u32,
         /// From when, in milliseconds.
         from: u64,
         /// Until when.
         until: u64,
+        /// How much later, in milliseconds.
+        by: u64,
+    },
+    /// Somebody sets the wall clock of an operator.
+    Jump {
+        /// The operator, from 0.
+        operator: u32,
+        /// When, in milliseconds.
+        at: u64,
+        /// By how many seconds.
+        by: i64,
     },
     /// An operator's clock is off.
     Skew {
@@ -172,88 +340,167 @@ pub enum Mishap {
     Lost,
     /// It is executed, and the operator dies before it sees the answer.
     Crash,
+    /// Somebody else writes the same object just before, so that it comes too late.
+    Outpaced,
 }
 
 impl Mishap {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Fails, Self::FailsAfter, Self::Lost, Self::Crash];
+    pub const ALL: [Self; 5] = [Self::Fails, Self::FailsAfter, Self::Lost, Self::Crash, Self::Outpaced];
 }
 
 impl Plan {
+    /// A plan in which nothing goes wrong.
+    pub fn calm(seed: u64, setup: Setup, script: Vec<(u64, Deed)>, length: u64) -> Self {
+        let (faults, zones) = (Vec::new(), None);
+        Self { seed, setup, operators: 1, script, faults, length, zones, calm: false }
+    }
+
     /// A plan by chance: so many Proxies through their lives within `length`, and faults for two thirds of it.
     pub fn random(seed: u64, proxies: u32, length: Duration) -> Self {
         let mut chance = StdRng::seed_from_u64(seed);
         let length = u64::try_from(length.as_millis()).unwrap_or(u64::MAX / 2);
         let setups = [Setup::Submit, Setup::Blocking, Setup::Plain];
-        let mut plan = Self {
-            seed,
-            setup: *setups.choose(&mut chance).unwrap_or(&Setup::Plain),
-            operators: if chance.random_bool(0.4) { 2 } else { 1 },
-            script: Vec::new(),
-            faults: Vec::new(),
-            length,
-        };
+        let setup = *setups.choose(&mut chance).unwrap_or(&Setup::Plain);
+        let mut plan = Self::calm(seed, setup, Vec::new(), length);
+        plan.operators = if chance.random_bool(0.4) { 2 } else { 1 };
         let until = length * 2 / 3;
         for proxy in 0..proxies {
-            plan.live(proxy, until, &mut chance);
+            plan.live(proxy, proxies, until, &mut chance);
         }
-        for _ in 0..chance.random_range(0..4_u32) {
+        plan.script.sort_by_key(|(at, _)| *at);
+        for operator in 0..plan.operators {
+            if chance.random_bool(0.3) {
+                let (offset, rate) = (chance.random_range(-1_200..1_200), chance.random_range(975..=1025));
+                plan.faults.push(Fault::Skew { operator, offset, rate });
+            }
+        }
+        for _ in 0..chance.random_range(0..5_u32) {
             let fault = plan.fault(until, &mut chance);
             plan.faults.push(fault);
         }
-        plan.script.sort_by_key(|(at, _)| *at);
         plan
     }
 
-    fn live(&mut self, proxy: u32, until: u64, chance: &mut StdRng) {
+    fn live(&mut self, proxy: u32, proxies: u32, until: u64, chance: &mut StdRng) {
         let mut at = chance.random_range(0..until / 3);
         self.script.push((at, Deed::Create(proxy)));
-        for _ in 0..chance.random_range(0..4_u32) {
-            at += chance.random_range(1..until / 4);
-            let annotate = |key: &str, value: Option<&str>| {
-                Deed::Annotate(proxy, format!("crawl.example.com/{key}"), value.map(str::to_owned))
-            };
-            let deeds = [
-                Deed::Edit(proxy),
-                Deed::Edit(proxy),
-                Deed::Revert(proxy),
-                Deed::Move(proxy),
-                Deed::Spoil(proxy),
-                Deed::Rotate(proxy),
-                Deed::Stop(proxy),
-                Deed::Remove(proxy),
-                Deed::Scribble(proxy, Scribble::AllIsWell),
-                annotate("retry", Some("now")),
-            ];
-            let deed = deeds.choose(chance).cloned().unwrap_or(Deed::Edit(proxy));
-            if matches!(deed, Deed::Spoil(_)) {
-                self.script.push((at + chance.random_range(1..60_000), Deed::Revert(proxy)));
+        for _ in 0..chance.random_range(0..5_u32) {
+            // Often while what was asked for last is still under way.
+            let most = if chance.random_bool(0.4) { 30_000.min(until / 4) } else { until / 4 };
+            at += chance.random_range(1..most);
+            let deed = deed(proxy, proxies, chance);
+            let mended = at + chance.random_range(1..120_000);
+            match &deed {
+                Deed::Spoil(..) => self.script.push((mended, Deed::Revert(proxy))),
+                Deed::Scribble(_, Scribble::Provider) => {
+                    self.script.push((mended, Deed::Scribble(proxy, Scribble::NoInstance)));
+                }
+                Deed::Unmake(_) => self.script.push((mended, Deed::Rotate(proxy))),
+                Deed::Annotate(_, key, Some(_)) if key.ends_with("paused") => {
+                    self.script.push((mended, Deed::Annotate(proxy, key.clone(), None)));
+                }
+                _ => {}
             }
             self.script.push((at.min(until), deed));
         }
         if chance.random_bool(0.5) {
             at += chance.random_range(1..until / 4);
+            if chance.random_bool(0.1) {
+                let skip = ("crawl.example.com/skip-cleanup".to_owned(), Some("true".to_owned()));
+                self.script.push((at.min(until), Deed::Annotate(proxy, skip.0, skip.1)));
+            }
             self.script.push((at.min(until), Deed::Delete(proxy)));
+            match chance.random_range(0..4) {
+                0 => self.script.push((at.min(until) + chance.random_range(1..30_000), Deed::Unhold(proxy))),
+                // The name once more.
+                1 => self.script.push((at.min(until) + chance.random_range(1..120_000), Deed::Create(proxy))),
+                _ => {}
+            }
         }
     }
 
     fn fault(&self, until: u64, chance: &mut StdRng) -> Fault {
         let operator = chance.random_range(0..self.operators);
-        let from = chance.random_range(0..until * 3 / 4);
+        // Most things go wrong around what people do.
+        let around = self.script.choose(chance).map_or(0, |(at, _)| *at).min(until * 3 / 4);
+        let from = match chance.random_bool(0.6) {
+            true => around.saturating_sub(chance.random_range(0..2_000)) + chance.random_range(0..30_000),
+            false => chance.random_range(0..until * 3 / 4),
+        };
         let until = from + chance.random_range(1..until / 4);
         let provider = chance.random_range(0..2);
-        match chance.random_range(0..8) {
+        let zone = chance.random_bool(0.3).then(|| format!("z{}", chance.random_range(1..=3)));
+        match chance.random_range(0..19) {
             0 | 1 => Fault::Storm { from, until, percent: chance.random_range(2..40) },
             2 | 3 => Fault::Crash {
                 operator,
                 at: from,
                 away: chance.random_range(100..120_000),
-                behind: if chance.random_bool(0.5) { 0 } else { chance.random_range(1..60_000) },
+                behind: match chance.random_range(0..4) {
+                    0 => 0,
+                    // From just after what was done there.
+                    1 | 2 => from.saturating_sub(around) + chance.random_range(0..500),
+                    _ => chance.random_range(1..60_000),
+                },
             },
-            4 => Fault::Frozen { operator, from, until: until.min(from + 300_000) },
-            5 => Fault::ApiDown { from, until: until.min(from + 300_000) },
-            6 => Fault::Outage { provider, from, until: until.min(from + 600_000) },
-            _ => Fault::Hang { provider, from, until: until.min(from + 300_000) },
+            4 | 5 => Fault::Request {
+                operator,
+                number: chance.random_range(0..12 * (1 + self.script.len() as u32)),
+                how: *Mishap::ALL.choose(chance).unwrap_or(&Mishap::Crash),
+            },
+            6 => Fault::Frozen { operator, from, until: until.min(from + 300_000) },
+            7 => Fault::ApiDown { from, until: until.min(from + 300_000) },
+            8 => Fault::Cut { operator, from, until: until.min(from + 300_000) },
+            9 | 10 => Fault::Outage { provider, zone, from, until: until.min(from + 600_000) },
+            11 => Fault::Hang { provider, zone, from, until: until.min(from + 300_000) },
+            12 => Fault::Slow {
+                provider,
+                zone,
+                from,
+                until,
+                takes: chance.random_bool(0.7).then(|| chance.random_range(1_000..90_000)),
+            },
+            13 | 14 => {
+                let by = if chance.random_bool(0.5) { 20_000 } else { 600_000 };
+                Fault::Late { provider, from, until, by: chance.random_range(1..by) }
+            }
+            15 => Fault::Jump { operator, at: from, by: chance.random_range(-1_200..1_200) },
+            16 => Fault::Stop { operator, at: from, away: chance.random_range(100..120_000) },
+            17 => Fault::Breaks {
+                operator,
+                from,
+                until,
+                percent: chance.random_range(2..40),
+                behind: chance.random_range(0..3_000),
+            },
+            _ => Fault::Blind { operator, from, until },
         }
+    }
+}
+
+/// Something that people do to a Proxy that is there.
+fn deed(proxy: u32, proxies: u32, chance: &mut StdRng) -> Deed {
+    let annotate = |key: &str, value: &str| {
+        Deed::Annotate(proxy, format!("crawl.example.com/{key}"), Some(value.to_owned()))
+    };
+    match chance.random_range(0..20) {
+        0..4 => Deed::Edit(proxy),
+        4 | 5 => Deed::Revert(proxy),
+        6 | 7 => Deed::Move(proxy),
+        8 => Deed::Place(proxy, chance.random_range(0..3)),
+        9 | 10 => Deed::Spoil(proxy, *Spoil::ALL.choose(chance).unwrap_or(&Spoil::Port)),
+        11 => Deed::Rotate(proxy / 3 * 3),
+        12 => Deed::Unmake(proxy / 3 * 3),
+        13 => Deed::Stop(proxy),
+        14 => Deed::Remove(proxy),
+        15 => annotate("paused", "true"),
+        16 => match chance.random_range(0..3) {
+            0 => annotate("retry", &"now".repeat(80_000)),
+            1 => Deed::Annotate(proxy, "x".repeat(317), Some("y".repeat(200_000))),
+            _ => annotate("retry", "now"),
+        },
+        17 if proxies > 1 => Deed::Scribble(proxy, Scribble::AnothersId),
+        _ => Deed::Scribble(proxy, *Scribble::ALL.choose(chance).unwrap_or(&Scribble::Empty)),
     }
 }

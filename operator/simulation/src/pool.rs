@@ -73,6 +73,12 @@ impl Pool {
         drop(task);
     }
 
+    /// Ends every task: what they hold may hold the pool.
+    pub(crate) fn clear(&self) {
+        let all = std::mem::take(&mut lock(&self.0.tasks).all);
+        drop(all);
+    }
+
     /// Lets one of the tasks that can go on do so. Whether there was one.
     pub(crate) fn turn(&self, chance: &mut StdRng) -> bool {
         let id = {

@@ -3,11 +3,7 @@
 use async_trait::async_trait;
 use proxy_operator::health::proxy::{Fault, Prober};
 
-use crate::{
-    api::Server,
-    cloud::{self, Clouds},
-    mischief::Mischief,
-};
+use crate::{api::Server, cloud::Clouds, mischief::Mischief};
 
 /// Probes by looking at the backends.
 pub(crate) struct SimulatedProber {
@@ -26,12 +22,8 @@ impl SimulatedProber {
 impl Prober for SimulatedProber {
     async fn probe(&self, endpoint: &str) -> Result<(), Fault> {
         self.mischief.latency().await;
-        let uid = self.server.state().proxies.values().find_map(|object| {
-            (object.status["endpoint"].as_str() == Some(endpoint)).then(|| object.uid.clone())
-        });
-        let runs = self.clouds.instances().any(|(_, thing)| {
-            cloud::owner(&thing) == uid.as_ref() && thing.native_state == "running" && !thing.deleting
-        });
-        if runs { Ok(()) } else { Err(Fault::Proxy("connection refused".to_owned())) }
+        let goes_through = !self.mischief.is_blind()
+            && self.server.state().at_endpoint(endpoint).any(|uid| self.clouds.is_up(uid));
+        if goes_through { Ok(()) } else { Err(Fault::Proxy("connection refused".to_owned())) }
     }
 }

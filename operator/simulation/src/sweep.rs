@@ -6,28 +6,17 @@ use std::time::Duration;
 use crate::{
     plan::{Deed, Fault, Mishap, Plan, Setup},
     saboteur::Build,
-    watchdog::Violation,
+    watchdog::{Invariant, Violation},
     world::{Outcome, play},
 };
 
-/// A plan of a sweep that broke something.
+/// A sweep of one plan: the run in which nothing goes wrong, and every plan that follows from it by one fault.
 #[derive(Clone, Debug)]
-pub struct Broken {
-    /// The plan.
-    pub plan: Plan,
-    /// What it broke; empty when only the number of lives differs.
-    pub violations: Vec<Violation>,
-    /// How many lives instances had, and how many without the fault.
-    pub lives: (usize, usize),
-}
-
-/// What a sweep has done.
-#[derive(Clone, Debug, Default)]
-pub struct Swept {
-    /// How many plans it played.
-    pub plans: usize,
-    /// Those that broke something.
-    pub broken: Vec<Broken>,
+pub struct Sweep {
+    /// What became of the plan itself.
+    pub reference: Outcome,
+    /// What there is to play.
+    pub plans: Vec<Plan>,
 }
 
 /// The plans that sweeps start from: whole lives of one to three Proxies, with an edit, a move and a revert, on every kind of
@@ -62,45 +51,44 @@ pub fn beginnings() -> Vec<Plan> {
     let setups = [Setup::Submit, Setup::Blocking, Setup::Plain];
     let scripts = [one, two, three];
     let of = |setup: Setup| {
-        let plan = move |(seed, script): (usize, &Vec<(u64, Deed)>)| Plan {
-            seed: seed as u64,
-            setup,
-            operators: 1,
-            script: script.clone(),
-            faults: Vec::new(),
-            length: 10 * minute,
+        let plan = move |(seed, script): (usize, &Vec<(u64, Deed)>)| {
+            Plan::calm(seed as u64, setup, script.clone(), 10 * minute)
         };
         scripts.iter().enumerate().map(plan).collect::<Vec<_>>()
     };
     setups.into_iter().flat_map(of).collect()
 }
 
-/// Plays every plan that follows from `plan` by one fault.
-pub fn sweep(plan: &Plan, build: Build) -> Swept {
+/// Every plan that follows from `plan` by one fault.
+pub fn sweep(plan: &Plan, build: Build) -> Sweep {
     let reference = play(plan, build, false);
     let faults = crashes_and_lost_answers(&reference);
     let faults = faults.chain(stale_restarts(&reference)).chain(unobserved(&reference));
-    plays(plan, build, &reference, faults)
+    let plans = faults.map(|fault| Plan { faults: vec![fault], ..plan.clone() }).collect();
+    Sweep { reference, plans }
 }
 
-/// Plays every plan that follows from `plan` by one crash, or one answer that does not come.
-pub fn crashes(plan: &Plan, build: Build) -> Swept {
+/// Every plan that follows from `plan` by one crash, or one answer that does not come.
+pub fn crashes(plan: &Plan, build: Build) -> Sweep {
     let reference = play(plan, build, false);
-    plays(plan, build, &reference, crashes_and_lost_answers(&reference))
+    let faults = crashes_and_lost_answers(&reference);
+    let plans = faults.map(|fault| Plan { faults: vec![fault], ..plan.clone() }).collect();
+    Sweep { reference, plans }
 }
 
-fn plays(plan: &Plan, build: Build, reference: &Outcome, faults: impl Iterator<Item = Fault>) -> Swept {
-    let mut swept = Swept::default();
-    for fault in faults {
-        let plan = Plan { faults: vec![fault], ..plan.clone() };
-        let outcome = play(&plan, build, false);
-        swept.plans += 1;
-        let lives = (outcome.lives.values().sum(), reference.lives.values().sum());
-        if !outcome.violations.is_empty() || lives.0 > lives.1 {
-            swept.broken.push(Broken { plan, violations: outcome.violations, lives });
+impl Sweep {
+    /// Plays one of the plans: what it broke, more lives of instances than without the fault included.
+    pub fn play(&self, plan: &Plan, build: Build) -> Vec<Violation> {
+        let outcome = play(plan, build, false);
+        let lives = |outcome: &Outcome| outcome.lives.values().sum::<usize>();
+        let (had, without) = (lives(&outcome), lives(&self.reference));
+        let mut violations = outcome.violations;
+        if had > without {
+            let what = format!("instances had {had} lives, and {without} without the fault");
+            violations.push(Violation { invariant: Invariant::AsManyLives, at: outcome.took, what });
         }
+        violations
     }
-    swept
 }
 
 /// After every write and call that has an effect: the operator dies, the answer is lost, an error follows, or it did not happen.

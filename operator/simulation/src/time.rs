@@ -21,13 +21,29 @@ pub(crate) struct Time(Arc<Mutex<State>>);
 struct State {
     now: Duration,
     serial: u64,
-    timers: BTreeMap<(Duration, u64), Option<Waker>>,
+    timers: BTreeMap<(Duration, u64), Waker>,
+    /// How often anybody has asked for the time since it moved last.
+    asked: u32,
 }
+
+/// How often the time may be asked for without moving. Whoever asks more often goes round in circles, and would for ever.
+const ASKED: u32 = 3_000_000;
+/// What the panic says that ends it.
+pub(crate) const CIRCLES: &str = "the operator goes round in circles";
 
 impl Time {
     /// Since the world began.
     pub(crate) fn now(&self) -> Duration {
-        self.lock().now
+        let mut state = self.lock();
+        state.asked += 1;
+        let (now, asked) = (state.now, state.asked);
+        if asked >= ASKED {
+            // Whoever tells of it asks for the time too.
+            state.asked = 0;
+        }
+        drop(state);
+        assert!(asked < ASKED, "{CIRCLES}: the time was asked for {asked} times at {now:?}");
+        now
     }
 
     /// Ends at a point in time.
@@ -35,11 +51,8 @@ impl Time {
         let mut state = self.lock();
         state.serial += 1;
         let id = (at, state.serial);
-        if at > state.now {
-            state.timers.insert(id, None);
-        }
         drop(state);
-        Sleep { time: self.clone(), id }
+        Sleep { time: self.clone(), id, waker: None }
     }
 
     /// Ends after so much time.
@@ -55,10 +68,13 @@ impl Time {
             return false;
         }
         state.now = at;
-        let later = state.timers.split_off(&(at, u64::MAX));
-        let due = std::mem::replace(&mut state.timers, later);
+        state.asked = 0;
+        let mut due = Vec::new();
+        while let Some(first) = state.timers.first_entry().filter(|first| first.key().0 == at) {
+            due.push(first.remove());
+        }
         drop(state);
-        for waker in due.into_values().flatten() {
+        for waker in due {
             waker.wake();
         }
         true
@@ -73,23 +89,31 @@ impl Time {
 pub(crate) struct Sleep {
     time: Time,
     id: (Duration, u64),
+    /// Who was told to be woken, once it is waited for.
+    waker: Option<Waker>,
 }
 
 impl Future for Sleep {
     type Output = ();
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.time.lock();
-        if state.now >= self.id.0 {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let mut state = this.time.lock();
+        if state.now >= this.id.0 {
             return Poll::Ready(());
         }
-        state.timers.insert(self.id, Some(context.waker().clone()));
+        if this.waker.as_ref().is_none_or(|waker| !waker.will_wake(context.waker())) {
+            state.timers.insert(this.id, context.waker().clone());
+            this.waker = Some(context.waker().clone());
+        }
         Poll::Pending
     }
 }
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        self.time.lock().timers.remove(&self.id);
+        if self.waker.is_some() {
+            self.time.lock().timers.remove(&self.id);
+        }
     }
 }
 
@@ -101,6 +125,8 @@ pub(crate) struct SkewedClock {
     offset: i64,
     /// How fast it goes, in thousandths of the world's.
     rate: u32,
+    /// When somebody sets its wall clock, and by how many seconds.
+    jumps: Arc<[(Duration, i64)]>,
 }
 
 /// When every world begins: 2026-01-01T00:00:00Z.
@@ -108,13 +134,26 @@ const BEGINNING: i64 = 1_767_225_600;
 
 impl SkewedClock {
     pub(crate) fn new(time: Time, offset: i64, rate: u32) -> Self {
-        Self { time, offset, rate }
+        Self { time, offset, rate, jumps: Arc::default() }
+    }
+
+    /// With a wall clock that somebody sets.
+    pub(crate) fn jumping(self, jumps: Arc<[(Duration, i64)]>) -> Self {
+        Self { jumps, ..self }
     }
 }
 
 impl Clock for SkewedClock {
     fn now(&self) -> Timestamp {
-        Timestamp::from_unix(BEGINNING + self.offset).after(self.monotonic())
+        let monotonic = self.monotonic();
+        let jumped: i64 = match self.jumps.is_empty() {
+            true => 0,
+            false => {
+                let now = self.time.now();
+                self.jumps.iter().filter(|(at, _)| *at <= now).map(|(_, by)| by).sum()
+            }
+        };
+        Timestamp::from_unix(BEGINNING + self.offset + jumped).after(monotonic)
     }
 
     fn monotonic(&self) -> Duration {

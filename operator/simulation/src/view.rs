@@ -35,8 +35,8 @@ impl View {
     /// One request: it may be late, fail, or be done without anybody hearing of it.
     async fn request<T>(
         &self,
-        what: &str,
-        mutates: bool,
+        what: &'static str,
+        about: Option<&Key>,
         does: impl FnOnce(&Server, Duration) -> Result<T, ClusterError> + Send,
     ) -> Result<T, ClusterError> {
         let doubtful = |why: &str| ClusterError::Doubtful(format!("{what}: {why}"));
@@ -45,13 +45,22 @@ impl View {
             self.mischief.pass(Duration::from_secs(1)).await;
             return Err(doubtful("connection refused"));
         }
-        let struck = self.mischief.strike(what, mutates);
-        if struck == Some(Struck::Before) {
-            return Err(doubtful("429 too many requests"));
+        self.watchdog.starts_a_request();
+        let struck = self.mischief.strike(
+            || match about {
+                Some(key) => format!("{what} of {key}"),
+                None => what.to_owned(),
+            },
+            about.is_some(),
+        );
+        match (struck, about) {
+            (Some(Struck::Before), _) => return Err(doubtful("429 too many requests")),
+            (Some(Struck::Outpaced), Some(key)) => self.outpaces(key),
+            _ => {}
         }
         let result = does(&self.server, self.mischief.now());
         match struck {
-            None | Some(Struck::Before) => {
+            None | Some(Struck::Before | Struck::Outpaced) => {
                 self.mischief.latency().await;
                 result
             }
@@ -63,6 +72,17 @@ impl View {
             Some(Struck::Dead) => self.mischief.die().await,
         }
     }
+
+    /// Somebody else writes the object: something that is nobody's business.
+    fn outpaces(&self, key: &Key) {
+        let at = self.mischief.now();
+        self.server.change(|state| {
+            state.edit(key, at, |object| {
+                let annotations = Arc::make_mut(&mut object.annotations);
+                drop(annotations.insert("example.com/looked-at".to_owned(), format!("{at:?}")));
+            });
+        });
+    }
 }
 
 #[async_trait]
@@ -73,8 +93,8 @@ impl Cluster for View {
             let since = mischief.now().saturating_sub(behind);
             let next = server.state().log.partition_point(|entry| entry.at < since);
             let proxies = server.state().as_of(next);
-            let all = proxies.values().map(|object| Arc::new(object.read())).collect();
-            let rest = Feed(Entries::new(server, mischief, next));
+            let all = proxies.values().map(|object| object.read()).collect();
+            let rest = Feed(Entries::new(server, mischief, next, |what| !matches!(what, Changed::Lease(_))));
             stream::iter([Change::All(all)]).chain(stream::unfold(rest, Feed::next))
         };
         Box::pin(stream::once(start).flatten())
@@ -84,26 +104,30 @@ impl Cluster for View {
         let read = |server: &Server, _| {
             let mut state = server.state();
             state.counts.reads += 1;
-            Ok(state.proxies.get(key).map(|object| object.read()))
+            Ok(state.proxies.get(key).map(|object| Proxy::clone(&object.read())))
         };
-        self.request("read", false, read).await
+        self.request("read", None, read).await
     }
 
     async fn list(&self) -> Result<Vec<Proxy>, ClusterError> {
         let list = |server: &Server, _| {
             let mut state = server.state();
             state.counts.lists += 1;
-            Ok(state.proxies.values().map(|object| object.read()).collect())
+            Ok(state.proxies.values().map(|object| Proxy::clone(&object.read())).collect())
         };
-        self.request("list", false, list).await
+        self.request("list", None, list).await
     }
 
     async fn write_status(&self, proxy: &Proxy, status: &Status) -> Result<Proxy, ClusterError> {
         let status = serde_json::to_value(status).expect("a status is data");
         let write = |server: &Server, at| {
-            server.change(|state| state.write(proxy, at, |object| object.status = status))
+            let written = server.change(|state| state.write(proxy, at, |object| object.status = status));
+            if let Ok(Some(now)) = &written {
+                self.watchdog.written(proxy, now);
+            }
+            written
         };
-        self.request("write status", true, write).await?.ok_or(ClusterError::NotFound)
+        self.request("write status", Some(&proxy.key), write).await?.ok_or(ClusterError::NotFound)
     }
 
     async fn hold(&self, proxy: &Proxy, held: bool) -> Result<Option<Proxy>, ClusterError> {
@@ -115,11 +139,11 @@ impl Cluster for View {
             }
             written
         };
-        self.request(what, true, write).await
+        self.request(what, Some(&proxy.key), write).await
     }
 
     async fn secret(&self, key: &Key) -> Result<Option<SecretData>, ClusterError> {
-        self.request("read secret", false, |server, _| Ok(server.state().secret(key))).await
+        self.request("read secret", None, |server, _| Ok(server.state().secret(key))).await
     }
 
     async fn publish(
@@ -152,14 +176,17 @@ impl Cluster for View {
                 let state = server.state();
                 (state.lease.clone(), state.log.len())
             };
-            let rest = Entries::new(server, mischief, next);
+            let rest = Entries::new(server, mischief, next, |what| matches!(what, Changed::Lease(_)));
             let leases = stream::unfold(rest, |mut rest| async move {
                 loop {
                     match rest.next().await.map(|entry| entry.what) {
                         Some(Changed::Lease(lease)) => return Some((Some(lease), rest)),
                         Some(_) => {}
                         // The leases of that time were not seen; the last one is still in the log.
-                        None => rest.at = rest.server.state().last_lease().unwrap_or(rest.at),
+                        None => {
+                            let last = rest.server.state().last_lease();
+                            rest.at = last.map_or(rest.at, |last| last.max(rest.at));
+                        }
                     }
                 }
             });
@@ -170,7 +197,7 @@ impl Cluster for View {
 
     async fn write_lease(&self, lease: &Lease) -> Result<Lease, ClusterError> {
         let write = |server: &Server, at| server.change(|state| state.write_lease(lease, at));
-        self.request("write lease", false, write).await
+        self.request("write lease", None, write).await
     }
 
     async fn write_health(&self, name: &str, health: &ProviderHealth) -> Result<(), ClusterError> {
@@ -180,7 +207,7 @@ impl Cluster for View {
             state.health.insert(name.to_owned(), health.clone());
             Ok(())
         };
-        self.request("write health", false, write).await
+        self.request("write health", None, write).await
     }
 
     async fn keep_health(&self, configured: &[ProviderName]) -> Result<(), ClusterError> {
@@ -188,7 +215,7 @@ impl Cluster for View {
             server.state().health.retain(|name, _| configured.iter().any(|kept| kept.as_str() == name));
             Ok(())
         };
-        self.request("keep health", false, keep).await
+        self.request("keep health", None, keep).await
     }
 
     fn tell_of_provider(&self, name: &ProviderName, note: &Note) {
@@ -204,15 +231,25 @@ impl Feed {
     async fn next(mut self) -> Option<(Change, Self)> {
         loop {
             let Some(entry) = self.0.next().await else {
-                // A watch that could not go on begins anew, and what was undone meanwhile is never told.
+                // A watch that could not go on begins anew, and what was undone meanwhile is never told. The list may be behind.
                 let state = self.0.server.state();
-                self.0.at = state.log.len();
-                let all = state.proxies.values().map(|object| Arc::new(object.read())).collect();
+                let since = self.0.mischief.now().saturating_sub(self.0.behind);
+                let proxies = match self.0.behind.is_zero() {
+                    true => {
+                        self.0.at = state.log.len();
+                        state.proxies.clone()
+                    }
+                    false => {
+                        self.0.at = state.log.partition_point(|entry| entry.at < since);
+                        state.as_of(self.0.at)
+                    }
+                };
+                let all = proxies.values().map(|object| object.read()).collect();
                 drop(state);
                 return Some((Change::All(all), self));
             };
             let change = match entry.what {
-                Changed::Proxy(object) => Change::Changed(Arc::new(object.read())),
+                Changed::Proxy(object) => Change::Changed(object.read()),
                 Changed::Gone(key, uid) => {
                     Change::Gone(key, Uid::parse(&uid).expect("the world's UIDs are well-formed"))
                 }
@@ -229,28 +266,45 @@ struct Entries {
     server: Server,
     mischief: Mischief,
     at: usize,
+    /// By how much the list is behind from which it begins anew.
+    behind: Duration,
+    /// What it is a watch of.
+    is_about: fn(&Changed) -> bool,
     listener: Arc<AtomicWaker>,
 }
 
 impl Entries {
-    fn new(server: Server, mischief: Mischief, at: usize) -> Self {
+    fn new(server: Server, mischief: Mischief, at: usize, is_about: fn(&Changed) -> bool) -> Self {
         let listener = server.listener();
-        Self { server, mischief, at, listener }
+        Self { server, mischief, at, behind: Duration::ZERO, is_about, listener }
     }
 
     /// The next entry; `None` when the watch stood still and has to begin anew.
     async fn next(&mut self) -> Option<Entry> {
         let entry = poll_fn(|context| {
             self.listener.register(context.waker());
-            match self.server.state().log.get(self.at) {
-                Some(entry) => Poll::Ready(entry.clone()),
-                None => Poll::Pending,
+            let state = self.server.state();
+            let rest = state.log.get(self.at..).unwrap_or_default();
+            match rest.iter().position(|entry| (self.is_about)(&entry.what)) {
+                Some(skipped) => {
+                    self.at += skipped;
+                    Poll::Ready(rest[skipped].clone())
+                }
+                None => {
+                    self.at = state.log.len();
+                    Poll::Pending
+                }
             }
         })
         .await;
         self.mischief.lag(entry.at).await;
         if let Some(until) = self.mischief.frozen_until() {
             self.mischief.pass_until(until).await;
+            self.behind = Duration::ZERO;
+            return None;
+        }
+        if let Some(behind) = self.mischief.breaks() {
+            self.behind = behind;
             return None;
         }
         self.at += 1;

@@ -1,28 +1,32 @@
 //! The invariants: what must hold in every world at every moment, and when it has come to rest.
+// long: everything that may be held against an operator, on one state
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
-use provider_api::{CreateRequest, ProviderId, Secret};
+use provider_api::{CreateRequest, ProviderId, Secret, mark};
 use proxy_operator::{
     election::Term,
-    resource::{CloudInit, ConditionKind, Key, Phase},
+    resource::{CloudInit, ConditionKind, Key, Phase, Proxy},
 };
 
 use crate::{
     api::{Object, Server},
     cloud::{Clouds, PROVIDERS, owner},
     mischief::Trace,
+    plan::Fault,
     time::{SkewedClock, Time},
 };
 
 /// A property of every world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Invariant {
-    /// A Proxy has at most one live instance at a time.
+    /// A Proxy has at most one live instance at a time. Outside of it are what people have done to its status, and calls that
+    /// landed when nobody waited for them: those are the collector's, and it has [`COLLECTED`] for them.
     OneInstance,
     /// No instance whose owner lives, wants it as it is, and has not been touched is ever deleted.
     NoNeedlessDelete,
@@ -32,14 +36,41 @@ pub enum Invariant {
     OneLeader,
     /// With faults over, the world becomes what the specs ask for.
     Converges,
-    /// At rest nothing is written but leases.
+    /// At rest nothing is written but leases, and nothing is told.
     Quiet,
-    /// The status says what is so.
+    /// The status says what is so: nothing turns Ready whose instance does not run, and at rest every part of it is true.
     TruthfulStatus,
-    /// There are never more calls in a minute than a bound.
+    /// The time of a condition moves with its truth, and with nothing else.
+    Transitions,
+    /// There are never more calls and requests in a minute than a bound.
     BoundedCalls,
     /// At rest nothing stands on a backend that no Proxy owns.
     NoOrphans,
+    /// Whatever stands in an object, the operator neither panics nor goes round in circles.
+    NoPanic,
+    /// One fault makes no more lives of instances than there are without it: of a sweep.
+    AsManyLives,
+    /// It does not matter how a Proxy came to be what it is, and a refused spec changes nothing: of pairs of plans.
+    PathIndependence,
+}
+
+impl Invariant {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::OneInstance,
+        Self::NoNeedlessDelete,
+        Self::NothingLeftAtRelease,
+        Self::OneLeader,
+        Self::Converges,
+        Self::Quiet,
+        Self::TruthfulStatus,
+        Self::Transitions,
+        Self::BoundedCalls,
+        Self::NoOrphans,
+        Self::NoPanic,
+        Self::AsManyLives,
+        Self::PathIndependence,
+    ];
 }
 
 /// An invariant that did not hold, when, and how.
@@ -53,9 +84,22 @@ pub struct Violation {
     pub what: String,
 }
 
-/// How many calls and requests there may be in a minute for each Proxy, and for the world itself.
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {:.3} s: {}", self.invariant, self.at.as_secs_f64(), self.what)
+    }
+}
+
+/// How many calls there may be in a minute for each Proxy, and for the world itself, and as many requests.
 const CALLS_PER_PROXY: u64 = 90;
 const CALLS_OF_ITS_OWN: u64 = 120;
+const REQUESTS_OF_THEIR_OWN: u64 = 400;
+
+/// Within this the collector has removed what landed late: its least age, a round, and what a round takes where much hangs.
+pub const COLLECTED: Duration = Duration::from_secs(35 * 60);
+
+/// Of fewer than these a provider's unhealthy Proxies are no sign that it is the operator that is ill.
+const FEW: usize = 3;
 
 /// It looks at everything. Cheap to clone.
 #[derive(Clone)]
@@ -66,7 +110,29 @@ struct Inner {
     clouds: Clouds,
     time: Time,
     trace: Trace,
+    faults: Arc<[Fault]>,
     state: Mutex<State>,
+}
+
+/// Tells the watchdog of what has landed late; clouds are made before it is.
+#[derive(Clone, Default)]
+pub(crate) struct Late(Arc<OnceLock<std::sync::Weak<Inner>>>);
+
+impl Late {
+    pub(crate) fn landed(&self, provider: u32) {
+        if let Some(inner) = self.0.get().and_then(std::sync::Weak::upgrade) {
+            Watchdog(inner).landed_late(provider as usize);
+        }
+    }
+}
+
+/// What people have done to a Proxy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Touch {
+    /// Its status says less of what exists than is so.
+    Wiped,
+    /// Its instance, its finalizer or what its status says of them is theirs.
+    Changed,
 }
 
 #[derive(Default)]
@@ -76,13 +142,22 @@ struct State {
     made_from: BTreeMap<(usize, String), Made>,
     /// Whose each id is.
     ids: BTreeMap<(usize, String), String>,
-    /// Proxies whose instances people have laid hands on, or whose status.
-    touched: BTreeSet<String>,
+    /// Proxies that people have laid hands on.
+    touched: BTreeMap<String, Touch>,
     /// Every life that was ever seen, by UID.
-    lives: BTreeMap<String, BTreeSet<String>>,
+    lives: BTreeMap<String, BTreeSet<(usize, u64)>>,
+    /// What has landed late, and when.
+    late: BTreeMap<(usize, u64), Duration>,
+    /// How often backends had changed when they were looked at last.
+    looked: [u64; 2],
     /// The terms of all operators, with their clocks.
     terms: Vec<(u32, Term, Arc<SkewedClock>)>,
-    minute: (u64, u64),
+    leaders: Vec<(Duration, u32)>,
+    /// When each Proxy turned Ready first.
+    ready: BTreeMap<Key, Duration>,
+    minute: u64,
+    calls: u64,
+    requests: u64,
 }
 
 struct Made {
@@ -91,8 +166,18 @@ struct Made {
 }
 
 impl Watchdog {
-    pub(crate) fn new(server: Server, clouds: Clouds, time: Time, trace: Trace) -> Self {
-        Self(Arc::new(Inner { server, clouds, time, trace, state: Mutex::default() }))
+    pub(crate) fn new(
+        server: Server,
+        clouds: Clouds,
+        time: Time,
+        trace: Trace,
+        faults: Arc<[Fault]>,
+        late: &Late,
+    ) -> Self {
+        let inner = Arc::new(Inner { server, clouds, time, trace, faults, state: Mutex::default() });
+        let first = late.0.set(Arc::downgrade(&inner));
+        debug_assert!(first.is_ok(), "a world has one watchdog");
+        Self(inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -101,9 +186,9 @@ impl Watchdog {
 
     pub(crate) fn violated(&self, invariant: Invariant, what: String) {
         let at = self.0.time.now();
-        self.0.trace.line(at, "watchdog", || format!("{invariant:?}: {what}"));
         let mut state = self.state();
         if !state.violations.iter().any(|known| known.invariant == invariant) {
+            self.0.trace.line(at, "watchdog", || format!("{invariant:?}: {what}"));
             state.violations.push(Violation { invariant, at, what });
         }
     }
@@ -117,45 +202,70 @@ impl Watchdog {
         self.state().lives.iter().map(|(uid, lives)| (uid.clone(), lives.len())).collect()
     }
 
+    /// Who has led, from when on.
+    pub(crate) fn leaders(&self) -> Vec<(Duration, u32)> {
+        self.state().leaders.clone()
+    }
+
+    /// When each Proxy turned Ready first.
+    pub(crate) fn ready(&self) -> BTreeMap<Key, Duration> {
+        self.state().ready.clone()
+    }
+
     /// An operator leads by that term.
     pub(crate) fn leads(&self, operator: u32, term: Term, clock: Arc<SkewedClock>) {
+        let now = self.0.time.now();
         let mut state = self.state();
         state.terms.retain(|(_, term, clock)| term.holds(&**clock));
         state.terms.push((operator, term, clock));
+        state.leaders.push((now, operator));
     }
 
     /// People have laid hands on what belongs to this Proxy.
-    pub(crate) fn touched(&self, key: &Key) {
+    pub(crate) fn touched(&self, key: &Key, touch: Touch) {
         let uid = self.0.server.state().proxies.get(key).map(|object| object.uid.clone());
         if let Some(uid) = uid {
-            self.state().touched.insert(uid);
+            let mut state = self.state();
+            let known = state.touched.entry(uid).or_insert(touch);
+            *known = touch.max(*known);
         }
+    }
+
+    /// A request to the API server is sent.
+    pub(crate) fn starts_a_request(&self) {
+        self.counts(|state| &mut state.requests, "requests", REQUESTS_OF_THEIR_OWN);
     }
 
     /// A call is started.
     pub(crate) fn starts_a_call(&self) {
-        let minute = self.0.time.now().as_secs() / 60;
-        let proxies = self.0.server.state().proxies.len() as u64;
-        let mut state = self.state();
-        if state.minute.0 != minute {
-            state.minute = (minute, 0);
+        self.counts(|state| &mut state.calls, "calls", CALLS_OF_ITS_OWN);
+        let state = self.state();
+        if state.terms.len() < 2 {
+            return;
         }
-        state.minute.1 += 1;
-        let (calls, bound) = (state.minute.1, CALLS_OF_ITS_OWN + CALLS_PER_PROXY * proxies);
-        let leaders: BTreeSet<_> = state
-            .terms
-            .iter()
-            .filter(|(_, term, clock)| term.holds(&**clock))
-            .map(|(operator, _, _)| *operator)
-            .collect();
+        let holding = state.terms.iter().filter(|(_, term, clock)| term.holds(&**clock));
+        let leaders: BTreeSet<_> = holding.map(|(operator, _, _)| *operator).collect();
         drop(state);
         if leaders.len() > 1 {
             self.violated(Invariant::OneLeader, format!("operators {leaders:?} lead at once"));
         }
-        if calls > bound {
+    }
+
+    fn counts(&self, which: fn(&mut State) -> &mut u64, what: &str, of_its_own: u64) {
+        let minute = self.0.time.now().as_secs() / 60;
+        let proxies = self.0.server.state().proxies.len() as u64;
+        let mut state = self.state();
+        if state.minute != minute {
+            (state.minute, state.calls, state.requests) = (minute, 0, 0);
+        }
+        let count = which(&mut state);
+        *count += 1;
+        let count = *count;
+        drop(state);
+        if count > of_its_own + CALLS_PER_PROXY * proxies {
             self.violated(
                 Invariant::BoundedCalls,
-                format!("{calls} calls within a minute, for {proxies} Proxies"),
+                format!("{count} {what} within a minute, for {proxies} Proxies"),
             );
         }
     }
@@ -175,7 +285,7 @@ impl Watchdog {
     }
 
     fn object(&self, uid: &str) -> Option<Arc<Object>> {
-        self.0.server.state().proxies.values().find(|object| object.uid == uid).cloned()
+        self.0.server.state().of_uid(uid).cloned()
     }
 
     /// An instance is about to be deleted.
@@ -183,25 +293,35 @@ impl Watchdog {
         let uid = self.state().ids.get(&(provider, id.to_string())).cloned();
         let Some(uid) = uid else { return };
         let Some(object) = self.object(&uid) else { return };
-        let alive = self.0.clouds.instances().any(|(at, thing)| {
-            at == provider
-                && owner(&thing) == Some(&uid)
-                && !thing.deleting
-                && thing.native_state != "stopped"
+        let (mut alive, mut all) = (false, 0);
+        self.0.clouds.each(|at, it| {
+            let is_up = !it.deleting && it.native_state != "stopped";
+            all += usize::from(is_up && at == provider);
+            alive |= is_up && at == provider && it.marks.get(mark::UID) == Some(&uid);
         });
         let state = self.state();
         let is_unchanged = state.made_from.get(&(provider, uid.clone())).is_some_and(|made| {
             made.generation == object.generation && Some(&made.cloud_init) == self.wanted(&object).as_ref()
         });
-        let is_touched = state.touched.contains(&uid);
+        let is_touched = state.touched.get(&uid) == Some(&Touch::Changed);
         drop(state);
-        if alive && is_unchanged && !is_touched && !object.deleting {
+        // A Proxy that nobody can reach is replaced, unless there are so many that it is the operator that is ill.
+        let is_explained = all < FEW && self.has_been_blind();
+        if alive && is_unchanged && !is_touched && !object.deleting && !is_explained {
             let what = format!(
                 "{id} of {} is deleted, whose owner {} wants it as it is",
                 PROVIDERS[provider], object.key
             );
             self.violated(Invariant::NoNeedlessDelete, what);
         }
+    }
+
+    /// Whether an operator's probes have reached nobody of late.
+    fn has_been_blind(&self) -> bool {
+        let now = u64::try_from(self.0.time.now().as_millis()).unwrap_or(u64::MAX);
+        self.0.faults.iter().any(
+            |fault| matches!(fault, Fault::Blind { from, until, .. } if now >= *from && now < *until + 120_000),
+        )
     }
 
     /// The user data that a Proxy asks for now.
@@ -216,33 +336,121 @@ impl Watchdog {
         }
     }
 
-    /// Looks at the backends: after every call that may have changed them.
-    pub(crate) fn looks(&self) {
-        let mut alive: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    /// A call has landed after its caller had gone.
+    fn landed_late(&self, provider: usize) {
+        let now = self.0.time.now();
         let mut state = self.state();
-        for (provider, thing) in self.0.clouds.instances() {
-            let Some(uid) = owner(&thing).cloned() else { continue };
-            state.lives.entry(uid.clone()).or_default().insert(thing.key.clone());
-            if !thing.deleting {
-                alive.entry(uid).or_default().push(format!("{} of {}", thing.key, PROVIDERS[provider]));
+        let State { lives, late, .. } = &mut *state;
+        self.0.clouds.of(provider).each_instance(|it| {
+            let life = (provider, it.life);
+            if !lives.values().any(|lives| lives.contains(&life)) {
+                late.entry(life).or_insert(now);
+            }
+        });
+        drop(state);
+        self.looks();
+    }
+
+    /// Looks at the backends, if anything has changed there.
+    pub(crate) fn looks(&self) {
+        let changes = self.0.clouds.changes();
+        let now = self.0.time.now();
+        let mut state = self.state();
+        if state.looked == changes {
+            return;
+        }
+        state.looked = changes;
+        let mut doubles: BTreeMap<String, Vec<(usize, u64)>> = BTreeMap::new();
+        let mut alive: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+        let State { lives, late, touched, .. } = &mut *state;
+        let uids: Vec<(usize, u64, String, bool)> = {
+            let mut seen = Vec::new();
+            self.0.clouds.each(|provider, it| {
+                if let Some(uid) = it.marks.get(mark::UID) {
+                    seen.push((provider, it.life, uid.clone(), it.deleting));
+                }
+            });
+            seen
+        };
+        for (provider, life, uid, deleting) in &uids {
+            let life = (*provider, *life);
+            match lives.get_mut(uid) {
+                Some(lives) => drop(lives.insert(life)),
+                None => drop(lives.insert(uid.clone(), [life].into())),
+            }
+            let is_the_collectors = late.get(&life).is_some_and(|at| now < *at + COLLECTED);
+            if *deleting || is_the_collectors || touched.contains_key(uid) {
+                continue;
+            }
+            if let Some(other) = alive.insert(uid, life) {
+                doubles.entry(uid.clone()).or_insert_with(|| vec![other]).push(life);
             }
         }
         drop(state);
-        for (uid, instances) in alive.into_iter().filter(|(_, instances)| instances.len() > 1) {
-            self.violated(Invariant::OneInstance, format!("{uid} has {}", instances.join(" and ")));
+        for (uid, lives) in doubles {
+            let lives: Vec<_> = lives
+                .iter()
+                .map(|(provider, life)| format!("life {life} of {}", PROVIDERS[*provider]))
+                .collect();
+            self.violated(Invariant::OneInstance, format!("{uid} has {}", lives.join(" and ")));
         }
+    }
+
+    /// An operator has written a status.
+    pub(crate) fn written(&self, before: &Proxy, now: &Proxy) {
+        for condition in &now.status.conditions {
+            let Some(was) = before.status.condition(condition.kind) else { continue };
+            let (same, moved) =
+                (was.status == condition.status, was.last_transition_time != condition.last_transition_time);
+            if same && moved {
+                let what = format!(
+                    "{:?} of {} stays {:?}, and its time moves from {} to {}",
+                    condition.kind,
+                    now.key,
+                    condition.status,
+                    was.last_transition_time,
+                    condition.last_transition_time
+                );
+                self.violated(Invariant::Transitions, what);
+            }
+        }
+        let turns_ready =
+            now.status.holds(ConditionKind::Ready) && !before.status.holds(ConditionKind::Ready);
+        if turns_ready {
+            let at = self.0.time.now();
+            self.state().ready.entry(now.key.clone()).or_insert(at);
+        }
+        if turns_ready && !self.0.clouds.is_up(now.uid.as_str()) && !self.is_touched(now.uid.as_str()) {
+            // What ran when it was looked at may have gone since.
+            let ever = self.state().lives.contains_key(now.uid.as_str());
+            let mut has_one = false;
+            self.0.clouds.each(|_, it| {
+                has_one |= it.marks.get(mark::UID).is_some_and(|uid| *uid == *now.uid.as_str());
+            });
+            if has_one || !ever {
+                let what = format!("{} turns Ready, and its instance does not run", now.key);
+                self.violated(Invariant::TruthfulStatus, what);
+            }
+        }
+    }
+
+    fn is_touched(&self, uid: &str) -> bool {
+        self.state().touched.contains_key(uid)
     }
 
     /// A Proxy was released, by an operator.
     pub(crate) fn released(&self, uid: &str) {
-        let left: Vec<_> = self
-            .0
-            .clouds
-            .instances()
-            .filter(|(_, thing)| owner(thing).is_some_and(|owner| owner == uid))
-            .map(|(provider, thing)| format!("{} of {}", thing.key, PROVIDERS[provider]))
-            .collect();
-        if !left.is_empty() && !self.state().touched.contains(uid) {
+        let mut left = Vec::new();
+        let state = self.state();
+        self.0.clouds.each(|provider, it| {
+            let is_late = state.late.contains_key(&(provider, it.life));
+            if it.marks.get(mark::UID).is_some_and(|owner| owner == uid) && !is_late {
+                left.push(format!("life {} of {}", it.life, PROVIDERS[provider]));
+            }
+        });
+        let is_touched = state.touched.contains_key(uid);
+        drop(state);
+        if !left.is_empty() && !is_touched {
             self.violated(
                 Invariant::NothingLeftAtRelease,
                 format!("{uid} was released, and left {}", left.join(" and ")),
@@ -253,7 +461,12 @@ impl Watchdog {
     /// What is still not as the specs ask for.
     pub(crate) fn unsettled(&self) -> Vec<String> {
         let mut unsettled = Vec::new();
-        let instances: Vec<_> = self.0.clouds.instances().collect();
+        let mut instances: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
+        self.0.clouds.each(|provider, it| {
+            if let Some(uid) = it.marks.get(mark::UID) {
+                instances.entry(uid.clone()).or_default().push((provider, it.native_state.to_owned()));
+            }
+        });
         let objects: Vec<_> = self.0.server.state().proxies.values().cloned().collect();
         for object in &objects {
             let proxy = object.read();
@@ -266,23 +479,19 @@ impl Watchdog {
             let Some(provider) = PROVIDERS.iter().position(|name| *name == spec.provider.as_str()) else {
                 continue;
             };
-            let own: Vec<_> =
-                instances.iter().filter(|(_, thing)| owner(thing) == Some(&object.uid)).collect();
-            let [(at, thing)] = own[..] else {
+            if self.wanted(object).is_none() || proxy.asks.paused {
+                continue;
+            }
+            let own = instances.get(&object.uid).map(Vec::as_slice).unwrap_or_default();
+            let [(at, native)] = own else {
                 say(&format!("has {} instances", own.len()));
                 continue;
             };
             if *at != provider {
                 say("has an instance of another provider");
             }
-            if thing.native_state != "running" {
-                say(&format!("has an instance that is {}", thing.native_state));
-            }
-            let wanted = self.wanted(object);
-            let made =
-                self.state().made_from.get(&(*at, object.uid.clone())).map(|made| made.cloud_init.clone());
-            if made != wanted {
-                say("has an instance of an earlier spec");
+            if native != "running" {
+                say(&format!("has an instance that is {native}"));
             }
             let status = &proxy.status;
             if status.phase != Some(Phase::Running) || !status.holds(ConditionKind::Ready) {
@@ -327,23 +536,64 @@ impl Watchdog {
         orphans.map(|(provider, thing)| format!("{} of {}", thing.name, PROVIDERS[provider])).collect()
     }
 
-    /// Looks whether statuses tell the truth about what is up: at rest.
+    /// Looks whether instances are made from what is asked for, and statuses tell the truth about them: at rest.
     pub(crate) fn checks_truth(&self) {
-        let instances: Vec<_> = self.0.clouds.instances().collect();
+        let things: Vec<_> = self.0.clouds.belongings().collect();
         let objects: Vec<_> = self.0.server.state().proxies.values().cloned().collect();
         for object in objects {
-            let status = object.read().status;
-            let is_there = instances.iter().any(|(_, thing)| owner(thing) == Some(&object.uid));
-            if status.holds(ConditionKind::Ready) && !is_there {
-                let what = format!("{} says that it is Ready, and has no instance", object.key);
-                self.violated(Invariant::TruthfulStatus, what);
+            let proxy = object.read();
+            let status = &proxy.status;
+            let lies =
+                |what: String| self.violated(Invariant::TruthfulStatus, format!("{}: {what}", object.key));
+            let own = things.iter().find(|(_, thing)| owner(thing) == Some(&object.uid));
+            let Some((at, thing)) = own else {
+                if status.holds(ConditionKind::Ready) || status.instance.is_some() {
+                    lies(format!("it has no instance, and says {status:?}"));
+                }
+                continue;
+            };
+            match &status.instance {
+                Some(record)
+                    if record.provider.as_str() == PROVIDERS[*at] && is_id_of(&record.id, &proxy) => {}
+                record => lies(format!("it has {} of {}, and says {record:?}", thing.name, PROVIDERS[*at])),
+            }
+            let runs = thing.native_state == "running";
+            if status.holds(ConditionKind::Ready) != runs && !proxy.asks.paused {
+                lies(format!("its instance is {}, and it says {:?}", thing.native_state, status.conditions));
+            }
+            if proxy.usable().is_none() || self.wanted(&object).is_none() || proxy.asks.paused {
+                continue;
+            }
+            if status.observed_generation != Some(object.generation) {
+                lies(format!(
+                    "it speaks of generation {:?} of {}",
+                    status.observed_generation, object.generation
+                ));
+            }
+            if status.endpoint.as_ref().zip(status.address.as_ref()).is_none_or(|(endpoint, address)| {
+                !endpoint.trim_start_matches('[').starts_with(address.as_str()) || address == "192.0.2.1"
+            }) {
+                lies(format!("it says {:?} and {:?}", status.address, status.endpoint));
+            }
+            let delivered = thing.delivered.cloud_init.clone();
+            let made =
+                || self.state().made_from.get(&(*at, object.uid.clone())).map(|it| it.cloud_init.clone());
+            if delivered.or_else(made) != self.wanted(&object) {
+                let what = format!("{}: its instance was made from something else", object.key);
+                self.violated(Invariant::Converges, what);
             }
         }
     }
 }
 
-impl std::fmt::Debug for Watchdog {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Whether an id names the instance of that Proxy.
+fn is_id_of(id: &str, proxy: &Proxy) -> bool {
+    let name = proxy.instance_name();
+    id.split('/').any(|segment| segment == name.as_str())
+}
+
+impl fmt::Debug for Watchdog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watchdog").field("violations", &self.violations()).finish_non_exhaustive()
     }
 }

@@ -2,11 +2,15 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use futures::{FutureExt, future::pending};
+use futures::{FutureExt, channel::oneshot};
 use proxy_operator::{
     cluster::Cluster,
     collector, election,
@@ -21,6 +25,7 @@ use crate::{
     api::{Counts, Server},
     cloud::Clouds,
     deeds::Deeds,
+    ending::Ending,
     mischief::{Mischief, Trace},
     plan::{Fault, Plan},
     pool::Pool,
@@ -28,7 +33,7 @@ use crate::{
     saboteur::Build,
     time::{SkewedClock, Time},
     view::View,
-    watchdog::{Invariant, Violation, Watchdog},
+    watchdog::{Invariant, Late, Violation, Watchdog},
 };
 
 /// How long a world may take, after everything that goes wrong is over, to become what the specs ask for: two slow retries
@@ -54,6 +59,14 @@ pub struct Outcome {
     pub effective: Vec<Vec<(u32, String)>>,
     /// When Proxies changed while there was something to do.
     pub changes: Vec<Duration>,
+    /// Who has led, from when on.
+    pub leaders: Vec<(Duration, u32)>,
+    /// When each Proxy turned Ready first.
+    pub ready: BTreeMap<Key, Duration>,
+    /// When everything was as the specs ask for, after the last that was done or went wrong.
+    pub settled: Option<Duration>,
+    /// What there was at the end.
+    pub end: Ending,
     /// How long it took, in its own time.
     pub took: Duration,
 }
@@ -69,6 +82,9 @@ struct World {
     watchdog: Watchdog,
     operators: Vec<Operator>,
     trace: Trace,
+    /// Chooses what goes on next.
+    order: StdRng,
+    settled: Option<Duration>,
 }
 
 /// One operator, over all of its lives.
@@ -83,11 +99,37 @@ struct Operator {
     behind: Duration,
     /// Its crashes by time that are still to come.
     crashes: Vec<(Duration, Duration, Duration)>,
+    /// When it is still to be asked to stop, and for how long it is away then.
+    stops: Vec<(Duration, Duration)>,
+    /// Asks it to stop.
+    stop: Option<oneshot::Sender<()>>,
+    /// For how long it is away once it has stopped.
+    away: Option<Duration>,
+    /// It has stopped by itself.
+    has_stopped: Arc<AtomicBool>,
+}
+
+thread_local! {
+    static IN_A_WORLD: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Whether this thread is in a world: what panics there is one of its violations.
+pub fn is_in_a_world() -> bool {
+    IN_A_WORLD.get()
 }
 
 /// Plays a plan; with `telling`, what happens is printed as it does.
 pub fn play(plan: &Plan, build: Build, telling: bool) -> Outcome {
-    World::new(plan.clone(), build, Trace(telling)).run()
+    let mut world = World::new(plan.clone(), build, Trace(telling));
+    IN_A_WORLD.set(true);
+    let ran = catch_unwind(AssertUnwindSafe(|| world.run()));
+    IN_A_WORLD.set(false);
+    if let Err(panic) = ran {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it says nothing");
+        world.watchdog.violated(Invariant::NoPanic, format!("a panic: {text}"));
+    }
+    world.outcome()
 }
 
 impl World {
@@ -95,9 +137,11 @@ impl World {
         let time = Time::default();
         let chance = Arc::new(Mutex::new(StdRng::seed_from_u64(plan.seed)));
         let server = Server::default();
-        let clouds = Clouds::new(plan.setup, &time, plan.seed);
-        let watchdog = Watchdog::new(server.clone(), clouds.clone(), time.clone(), trace);
         let faults: Arc<[Fault]> = plan.faults.clone().into();
+        let (pool, late) = (Pool::default(), Late::default());
+        let clouds = Clouds::new(&plan, &faults, &time, &pool, &late);
+        let watchdog =
+            Watchdog::new(server.clone(), clouds.clone(), time.clone(), trace, Arc::clone(&faults), &late);
         let operator = |number| {
             let skew = faults.iter().find_map(|fault| match fault {
                 Fault::Skew { operator, offset, rate } if *operator == number => Some((*offset, *rate)),
@@ -111,27 +155,45 @@ impl World {
                 }
                 _ => None,
             };
+            let stop = |fault: &Fault| match fault {
+                Fault::Stop { operator, at, away } if *operator == number => {
+                    Some((millis(*at), millis(*away)))
+                }
+                _ => None,
+            };
+            let jump = |fault: &Fault| match fault {
+                Fault::Jump { operator, at, by } if *operator == number => Some((millis(*at), *by)),
+                _ => None,
+            };
+            let jumps: Vec<_> = faults.iter().filter_map(jump).collect();
             Operator {
                 mischief: Mischief::new(
                     number,
                     Arc::clone(&faults),
                     time.clone(),
                     Arc::clone(&chance),
+                    plan.calm,
                     trace,
                 ),
-                clock: Arc::new(SkewedClock::new(time.clone(), offset, rate)),
+                clock: Arc::new(SkewedClock::new(time.clone(), offset, rate).jumping(jumps.into())),
                 task: None,
                 lives: 0,
                 back_at: Some(Duration::ZERO),
                 behind: Duration::ZERO,
                 crashes: faults.iter().filter_map(crash).collect(),
+                stops: faults.iter().filter_map(stop).collect(),
+                stop: None,
+                away: None,
+                has_stopped: Arc::default(),
             }
         };
         let operators = (0..plan.operators).map(operator).collect();
-        Self { plan, build, time, pool: Pool::default(), chance, server, clouds, watchdog, operators, trace }
+        let order = StdRng::seed_from_u64(plan.seed.wrapping_add(1));
+        let settled = None;
+        Self { plan, build, time, pool, chance, server, clouds, watchdog, operators, trace, order, settled }
     }
 
-    fn run(mut self) -> Outcome {
+    fn run(&mut self) {
         let deeds = Deeds::new(
             self.server.clone(),
             self.clouds.clone(),
@@ -141,22 +203,32 @@ impl World {
         );
         self.pool.add(deeds.follow(self.plan.script.clone()).boxed());
         // The world must not jump past a crash.
-        for (at, _, _) in self.operators.iter().flat_map(|operator| operator.crashes.clone()) {
+        let crashes = self.operators.iter().flat_map(|operator| operator.crashes.iter().map(|(at, ..)| *at));
+        let stops = self.operators.iter().flat_map(|operator| operator.stops.iter().map(|(at, _)| *at));
+        for at in crashes.chain(stops).collect::<Vec<_>>() {
             let time = self.time.clone();
             self.pool.add(async move { time.sleep_until(at).await }.boxed());
         }
         let length = Duration::from_millis(self.plan.length);
         self.until(length);
         self.comes_to_rest(length);
-        let violations = self.watchdog.violations();
+    }
+
+    fn outcome(&self) -> Outcome {
+        let length = Duration::from_millis(self.plan.length);
+        let end = Ending::of(&self.server, &self.clouds);
         let state = self.server.state();
         Outcome {
-            violations,
+            violations: self.watchdog.violations(),
             digest: state.digest(),
             lives: self.watchdog.lives(),
             counts: state.counts.clone(),
             effective: self.operators.iter().map(|operator| operator.mischief.effective()).collect(),
             changes: state.changes(length),
+            leaders: self.watchdog.leaders(),
+            ready: self.watchdog.ready(),
+            settled: self.settled,
+            end,
             took: self.time.now(),
         }
     }
@@ -165,21 +237,17 @@ impl World {
     fn until(&mut self, end: Duration) {
         loop {
             self.let_operators_die_and_live();
-            let went_on = {
-                let mut chance = StdRng::seed_from_u64(self.chance().random());
-                let mut any = false;
-                while self.pool.turn(&mut chance) {
-                    any = true;
-                    if self
-                        .operators
-                        .iter()
-                        .any(|operator| operator.mischief.is_doomed() && operator.task.is_some())
-                    {
-                        break;
-                    }
+            let mut went_on = false;
+            while self.pool.turn(&mut self.order) {
+                went_on = true;
+                let is_over = |operator: &Operator| {
+                    operator.task.is_some()
+                        && (operator.mischief.is_doomed() || operator.has_stopped.load(Ordering::Relaxed))
+                };
+                if self.operators.iter().any(is_over) {
+                    break;
                 }
-                any
-            };
+            }
             if !went_on && !self.time.advance(end) {
                 return;
             }
@@ -193,14 +261,25 @@ impl World {
     fn let_operators_die_and_live(&mut self) {
         let now = self.time.now();
         for number in 0..self.operators.len() {
-            let away = Duration::from_millis(self.chance().random_range(200..20_000));
+            if self.operators[number].mischief.is_doomed() && self.operators[number].task.is_some() {
+                let away = Duration::from_millis(self.chance().random_range(200..20_000));
+                self.operators[number].crashes.insert(0, (now, away, Duration::ZERO));
+            }
             let operator = &mut self.operators[number];
-            let crash = operator
-                .crashes
-                .iter()
-                .position(|(at, _, _)| *at <= now)
-                .map(|at| operator.crashes.remove(at));
-            let dies = crash.or_else(|| operator.mischief.is_doomed().then_some((now, away, Duration::ZERO)));
+            if let Some(at) = operator.stops.iter().position(|(at, _)| *at <= now) {
+                let (_, away) = operator.stops.remove(at);
+                if let Some(stop) = operator.stop.take() {
+                    operator.mischief.trace(|| "is asked to stop".to_owned());
+                    operator.away = Some(away);
+                    stop.send(()).unwrap_or_default();
+                }
+            }
+            if operator.has_stopped.swap(false, Ordering::Relaxed) && operator.task.is_some() {
+                let away = operator.away.take().unwrap_or_default();
+                operator.crashes.insert(0, (now, away, Duration::ZERO));
+            }
+            let dies = operator.crashes.iter().position(|(at, _, _)| *at <= now);
+            let dies = dies.map(|at| operator.crashes.remove(at));
             if let (Some((_, away, behind)), Some(task)) = (dies, operator.task) {
                 self.pool.kill(task);
                 operator.task = None;
@@ -238,7 +317,7 @@ impl World {
         let who = u32::try_from(number).unwrap_or(0);
         let prober =
             SimulatedProber::new(self.server.clone(), self.clouds.clone(), operator.mischief.clone());
-        let whole = work::Operator {
+        let mut whole = work::Operator {
             cluster: Arc::clone(&cluster),
             providers,
             clock: Arc::clone(&clock) as Arc<dyn provider_api::Clock>,
@@ -254,6 +333,7 @@ impl World {
             step: self.build.step,
             seed,
         };
+        (self.build.changes)(&mut whole);
         let work = {
             let clock = Arc::clone(&clock);
             move |term: election::Term| {
@@ -261,29 +341,58 @@ impl World {
                 whole.clone().work(term).boxed()
             }
         };
-        let elected = election::elect(cluster, clock, me, (self.build.terms)(), work, pending());
-        operator.task = Some(self.pool.add(elected.boxed()));
+        let (stop, asked) = oneshot::channel::<()>();
+        operator.stop = Some(stop);
+        let (terms, has_stopped) = ((self.build.terms)(), Arc::clone(&operator.has_stopped));
+        let stands = async move {
+            election::elect(cluster, clock, me, terms, work, asked.map(drop)).await;
+            has_stopped.store(true, Ordering::Relaxed);
+        };
+        operator.task = Some(self.pool.add(stands.boxed()));
     }
 
     /// With all faults over, the world becomes what the specs ask for, and stays so without a write.
     fn comes_to_rest(&mut self, from: Duration) {
         let mut now = from;
-        let mut unsettled = self.watchdog.unsettled();
-        while !unsettled.is_empty() && now < from + PATIENCE {
+        let (mut unsettled, mut orphans) = (self.watchdog.unsettled(), self.watchdog.orphans());
+        while !(unsettled.is_empty() && orphans.is_empty()) && now < from + PATIENCE {
             now += LOOKS;
             self.until(now);
             unsettled = self.watchdog.unsettled();
+            if unsettled.is_empty() {
+                orphans = self.watchdog.orphans();
+            }
         }
         if !unsettled.is_empty() {
             self.watchdog.violated(Invariant::Converges, unsettled.join("; "));
+        }
+        if !orphans.is_empty() {
+            self.watchdog.violated(Invariant::NoOrphans, orphans.join(", "));
+        }
+        if !(unsettled.is_empty() && orphans.is_empty()) {
             return;
         }
-        let writes = self.server.state().counts.writes;
-        self.until(now + QUIET);
-        let written = self.server.state().counts.writes - writes;
+        self.settled = Some(now);
+        // A round of what is done regularly may still be under way.
+        self.until(now + LOOKS);
+        let before = self.server.state().counts.clone();
+        self.until(now + LOOKS + QUIET);
+        let (counts, at) = {
+            let state = self.server.state();
+            (state.counts.clone(), state.last_write)
+        };
+        let written = counts.writes - before.writes;
         if written > 0 {
-            let at = self.server.state().last_write;
             let what = format!("{written} writes at rest, the last at {:.3} s", at.as_secs_f64());
+            self.watchdog.violated(Invariant::Quiet, what);
+        }
+        let told = (counts.health - before.health) + (counts.events - before.events);
+        if told > 0 {
+            let what = format!(
+                "{} writes of ProviderHealth at rest, and {} events",
+                counts.health - before.health,
+                counts.events - before.events
+            );
             self.watchdog.violated(Invariant::Quiet, what);
         }
         let unsettled = self.watchdog.unsettled();
@@ -298,7 +407,18 @@ impl World {
     }
 }
 
-/// The key of the Proxy of that number.
+impl Drop for World {
+    fn drop(&mut self) {
+        self.pool.clear();
+    }
+}
+
+/// The key of the Proxy of that number. Each seventh has a name as long as a name may be.
 pub(crate) fn key(number: u32) -> Key {
-    Key { namespace: "team-a".to_owned(), name: format!("px-{number}") }
+    let mut name = format!("px-{number}");
+    if number % 7 == 6 {
+        name.push('-');
+        name.extend(std::iter::repeat_n('x', 253 - name.len()));
+    }
+    Key { namespace: "team-a".to_owned(), name }
 }

@@ -157,7 +157,11 @@ pub async fn elect(
             }
         }
     }
-    drop(working);
+    // Before anybody else can lead: what still has the term starts nothing any more.
+    if let Some((term, work)) = working.take() {
+        term.extend(Duration::ZERO);
+        drop(work);
+    }
     if let Some(release) = election.release(clock.now()) {
         let result = cluster.write_lease(&release).await;
         if let Err(error) = result {

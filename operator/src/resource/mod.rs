@@ -87,7 +87,7 @@ pub struct Proxy {
 /// What annotations ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asks {
-    /// [`RETRY`].
+    /// [`RETRY`]; the digest of its value where that is longer than 64 bytes, since it goes into the status.
     pub retry: Option<String>,
     /// [`PAUSED`].
     pub paused: bool,
@@ -99,11 +99,16 @@ impl Asks {
     /// Reads them.
     pub fn read<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Self {
         Self {
-            retry: annotation(RETRY).map(str::to_owned),
+            retry: annotation(RETRY).map(short),
             paused: annotation(PAUSED) == Some("true"),
             skip_cleanup: annotation(SKIP_CLEANUP) == Some("true"),
         }
     }
+}
+
+/// A value that goes into the status: itself, or its digest where somebody has written a book.
+fn short(value: &str) -> String {
+    if value.len() <= 64 { value.to_owned() } else { Digest::of(value.as_bytes()).to_string() }
 }
 
 impl Proxy {

@@ -160,6 +160,15 @@ pub enum Truth {
     Unknown,
 }
 
+/// The conditions that can be read: one of each kind, in order.
+fn conditions(value: Option<&Value>) -> Vec<Condition> {
+    let all = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut read: Vec<Condition> = all.iter().filter_map(|one| Condition::deserialize(one).ok()).collect();
+    read.sort_by_key(|condition| condition.kind);
+    read.dedup_by_key(|condition| condition.kind);
+    read
+}
+
 impl Status {
     /// Reads the `status` of an object, which anybody may have edited: a part that cannot be read is as if it were not
     /// there. No instance is lost by that, since its name comes from the Proxy's UID and `create` finds it again.
@@ -180,7 +189,7 @@ impl Status {
             ready_since: part(map, "readySince"),
             last_failure: part(map, "lastFailure"),
             observed_generation: part(map, "observedGeneration"),
-            conditions: part(map, "conditions").unwrap_or_default(),
+            conditions: conditions(map.get("conditions")),
         }
     }
 

@@ -28,6 +28,8 @@ impl Stepping<'_, '_> {
                 self.memory.failure = None;
                 self.memory.polls = 0;
                 self.memory.next_poll = None;
+                self.memory.missing_since = None;
+                self.memory.coming_since = None;
             }
             Err(error) => {
                 let wait = self.after_failure(&error);
@@ -43,6 +45,16 @@ impl Stepping<'_, '_> {
             Ok(instance) => {
                 self.memory.failures = 0;
                 self.memory.stuck = None;
+                let own = instance.uid == self.at.proxy.uid;
+                self.memory.shown = Some((instance.id.to_string(), own));
+                self.memory.missing_since = None;
+                if !own {
+                    self.memory.next_poll = None;
+                    return;
+                }
+                let is_provisioning = matches!(instance.state, State::Provisioning { .. });
+                let coming_since = self.memory.coming_since.filter(|_| is_provisioning);
+                self.memory.coming_since = is_provisioning.then(|| coming_since.unwrap_or(self.at.tick));
                 let is_running = matches!(instance.state, State::Running { .. });
                 let up_since = self.memory.up_since.filter(|_| is_running);
                 self.memory.up_since = is_running.then(|| up_since.unwrap_or(self.at.tick));
@@ -77,6 +89,7 @@ impl Stepping<'_, '_> {
         self.memory.failures = 0;
         self.memory.seen = None;
         self.memory.up_since = None;
+        let since = *self.memory.missing_since.get_or_insert(self.at.tick);
         let instance = self.at.proxy.status.instance.as_ref();
         let going = self.at.proxy.deleting || self.memory.removing.is_some();
         if going && self.memory.accepted {
@@ -84,17 +97,18 @@ impl Stepping<'_, '_> {
         } else if going {
             // Its parts go by one delete, which has not been accepted yet.
             self.memory.next_poll = None;
-        } else if instance.is_some_and(|instance| self.may_not_show_yet(instance)) {
+        } else if instance.is_some_and(|instance| self.may_not_show_yet(instance, since)) {
             self.poll_later();
         } else {
             self.end(Why::Missing);
         }
     }
 
-    /// Whether the backend may still show what was before the instance was made.
-    fn may_not_show_yet(&self, instance: &InstanceRecord) -> bool {
+    /// Whether the backend may still show what was before the instance was made. Time stamps may be of another clock, or by
+    /// hand: it never does for longer than it may after the first look that found nothing.
+    fn may_not_show_yet(&self, instance: &InstanceRecord, missing_since: Duration) -> bool {
         let settle = self.fact(&instance.provider).map_or(Duration::ZERO, |fact| fact.settle);
-        self.at.now.since(instance.created_at) < settle
+        self.at.now.since(instance.created_at) < settle && self.at.tick < missing_since + settle
     }
 
     fn deleted(&mut self, result: Result<Deleted, Error>) {
@@ -124,8 +138,10 @@ impl Stepping<'_, '_> {
             }
             Err(error) => {
                 let wait = self.after_failure(&error);
-                // An id that was edited is no reason to wait: the listing may know better.
-                let search_now = error.class() == FailureClass::Permanent && self.memory.found.is_none();
+                // Of a Proxy that is deleted the listing may know better, and is asked at once.
+                let search_now = error.class() == FailureClass::Permanent
+                    && self.memory.found.is_none()
+                    && self.at.proxy.deleting;
                 self.memory.next_poll = (!search_now).then_some(self.at.tick + wait);
                 self.memory.stuck = Some(error);
             }

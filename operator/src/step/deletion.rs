@@ -50,6 +50,10 @@ impl Stepping<'_, '_> {
                 self.memory.by_listing = true;
             }
         }
+        // What may be another's is not deleted by its id.
+        if self.is_own(instance) != Some(true) {
+            self.memory.by_listing = true;
+        }
         if self.memory.by_listing {
             return if self.has_found_nothing() { self.release() } else { self.search(&instance.provider) };
         }

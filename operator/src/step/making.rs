@@ -118,7 +118,9 @@ impl Stepping<'_, '_> {
         }
         // After a restart the status alone knows when the next attempt is due.
         let stored = failure.retry_at.filter(|at| *at > self.at.now && self.memory.failure.is_none());
-        pause.or_else(|| stored.map(|at| tick + at.since(self.at.now)))
+        // It may be by another clock, or by hand: nothing is put off for longer than the slowest retry.
+        let most = self.at.settings.slow_retry.mul_f64(1.1).max(self.at.settings.quota_retry);
+        pause.or_else(|| stored.map(|at| tick + at.since(self.at.now).min(most)))
     }
 
     /// A provider that was ill and is ready again may have been the cause.

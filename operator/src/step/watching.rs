@@ -1,17 +1,62 @@
 //! An instance exists: it is looked at, and goes when it is no longer what is asked for, has ended, took too long, or serves
 //! nobody.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
 
-use provider_api::{Class, FailureClass, ProviderId, State};
+use provider_api::{Class, Error, FailureClass, ProviderId, State};
 
 use super::{Action, Brake, Health, Operation, Step, Stepping, Why};
 use crate::resource::{ConditionKind, InstanceRecord, Phase, Truth};
 
+/// For how long one process has at least seen an instance come up before it gives up on it.
+const SEEN: Duration = Duration::from_secs(5 * 60);
+
 impl Stepping<'_, '_> {
+    /// The status names an instance that is not the Proxy's own: it is forgotten, and what is the Proxy's own is found again
+    /// by its name.
+    fn disowns(mut self, instance: &InstanceRecord) -> Step {
+        let message = format!(
+            "{} of provider {} is not this Proxy's; the status was edited",
+            instance.id, instance.provider
+        );
+        self.note(true, "NotItsInstance", message);
+        self.status.instance = None;
+        self.memory.removing = None;
+        self.memory.seen = None;
+        self.memory.up_since = None;
+        self.memory.next_poll = None;
+        self.memory.stuck = None;
+        self.then(Action::Wait(None))
+    }
+
+    fn looks_whose_it_is(mut self, instance: &InstanceRecord) -> Step {
+        if self.fact(&instance.provider).is_none() {
+            return self.waits_for_its_provider(&instance.provider);
+        }
+        let cannot_be = |error: &Error| error.class() == FailureClass::Permanent;
+        if self.memory.removing.is_some() || self.memory.stuck.as_ref().is_some_and(cannot_be) {
+            return self.disowns(instance);
+        }
+        self.says_of_failed_looks();
+        if self.is_due() {
+            return self.call(instance.provider.clone(), Operation::Get(ProviderId::new(&instance.id)));
+        }
+        let until = self.memory.next_poll.unwrap_or(self.at.tick);
+        self.wait_until(until)
+    }
+
     pub(super) fn watch(mut self, instance: &InstanceRecord) -> Step {
         self.memory.made = None;
         self.memory.found = None;
+        match self.is_own(instance) {
+            Some(true) => {}
+            Some(false) => return self.disowns(instance),
+            // Nothing else is decided about an instance before it is known whose it is.
+            None => return self.looks_whose_it_is(instance),
+        }
         if self.memory.removing.is_some() {
             return self.replace(instance);
         }
@@ -38,7 +83,10 @@ impl Stepping<'_, '_> {
             Some(State::Provisioning { reason }) => {
                 let age = self.at.now.since(instance.created_at);
                 let reason = reason.map(|reason| reason.to_string()).unwrap_or_default();
-                if age >= self.at.settings.provisioning_timeout {
+                // The time stamp may be of another clock than ours: a while of it is seen here.
+                let seen_for = self.memory.coming_since.map_or(Duration::ZERO, |since| self.at.tick - since);
+                let timeout = self.at.settings.provisioning_timeout;
+                if age >= timeout && seen_for >= timeout.min(SEEN) {
                     self.end(Why::TookTooLong(format!(
                         "{} s after it was made it is still coming up: {reason}",
                         age.as_secs()
@@ -67,7 +115,9 @@ impl Stepping<'_, '_> {
             return self.call(instance.provider.clone(), Operation::Get(ProviderId::new(&instance.id)));
         }
         let until = self.memory.next_poll.unwrap_or(self.at.tick);
-        let until = self.turns_unhealthy_at().map_or(until, |at| until.min(at));
+        // One that the brakes hold back is looked at with the next poll again.
+        let turns = self.turns_unhealthy_at().filter(|at| *at > self.at.tick);
+        let until = turns.map_or(until, |at| until.min(at));
         self.wait_until(until)
     }
 
@@ -121,7 +171,7 @@ impl Stepping<'_, '_> {
             Brake::Frozen => {
                 let frozen = "ReplacementFrozen";
                 let message = "so many proxies are unhealthy at once that none is replaced for it";
-                let says = self.status.condition(ConditionKind::Healthy);
+                let says = self.at.proxy.status.condition(ConditionKind::Healthy);
                 if says.is_none_or(|condition| condition.reason != frozen) {
                     self.note(true, frozen, message);
                 }

@@ -32,8 +32,8 @@ use std::sync::Arc;
 
 use provider_api::{Profile, ProviderType};
 
-pub use cloud::{At, Cloud, MemoryCloud};
-pub use harness::{MemoryBackend, MemoryHarness};
+pub use cloud::{Answer, At, Cloud, MemoryCloud};
+pub use harness::{MemoryBackend, MemoryHarness, Standing};
 pub use profile::complete;
 pub use setups::{blocking, pairwise, plain, profile};
 

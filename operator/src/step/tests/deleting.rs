@@ -13,17 +13,17 @@ fn deleted() -> Life {
 fn deletion_deletes_on_each_poll_until_not_found() {
     let mut life = deleted();
     for wait in [1, 2, 5] {
-        life.deletes("id-1");
+        life.deletes(ID);
         life.deleted(Deleted::Accepted);
-        life.gets("id-1");
+        life.gets(ID);
         life.is(stopped());
         assert_eq!(life.waits(), Some(Duration::from_secs(wait)));
         assert!(life.proxy.held);
         life.passes(Duration::from_secs(wait));
     }
-    life.deletes("id-1");
+    life.deletes(ID);
     life.deleted(Deleted::Gone);
-    life.gets("id-1");
+    life.gets(ID);
     life.is_not_found();
     assert_eq!(life.goes_on(), Action::Forget);
     assert!(!life.proxy.held);
@@ -34,9 +34,9 @@ fn deletion_deletes_on_each_poll_until_not_found() {
 fn deletes_and_releases_rest_on_live_reads() {
     let mut life = deleted();
     assert_eq!(life.decide(None).action, Action::Refresh);
-    life.deletes("id-1");
+    life.deletes(ID);
     life.deleted(Deleted::Gone);
-    life.gets("id-1");
+    life.gets(ID);
     life.is_not_found();
     let step = life.decide(None);
     assert_eq!(step.action, Action::Refresh);
@@ -45,21 +45,21 @@ fn deletes_and_releases_rest_on_live_reads() {
 #[test]
 fn a_failing_look_never_blocks_a_delete() {
     let mut life = deleted();
-    life.deletes("id-1");
+    life.deletes(ID);
     life.deleted(Deleted::Accepted);
-    life.gets("id-1");
+    life.gets(ID);
     life.answer(Answer::Got(Err(Error::transient("reset").into())));
     let wait = life.waits().unwrap();
     life.passes(wait);
-    life.deletes("id-1");
+    life.deletes(ID);
 }
 
 #[test]
 fn a_permanent_look_after_a_good_delete_releases() {
     let mut life = deleted();
-    life.deletes("id-1");
+    life.deletes(ID);
     life.deleted(Deleted::Accepted);
-    life.gets("id-1");
+    life.gets(ID);
     life.answer(Answer::Got(Err(Error::permanent("forbidden").into())));
     assert_eq!(life.goes_on(), Action::Forget);
 }
@@ -67,7 +67,7 @@ fn a_permanent_look_after_a_good_delete_releases() {
 #[test]
 fn abandoned_releases_with_an_event_that_names_what_was_left() {
     let mut life = deleted();
-    life.deletes("id-1");
+    life.deletes(ID);
     life.deleted(Deleted::Abandoned("domain proxy-x on host h2".to_owned()));
     assert_eq!(life.goes_on(), Action::Forget);
     assert!(life.notes.iter().any(|note| note.message.contains("domain proxy-x on host h2")));
@@ -101,8 +101,8 @@ fn o14_an_intent_without_id_is_searched_for_until_nothing_is_found() {
     life.creates();
     life.proxy.deleting = true;
     assert_eq!(life.calls().what, Operation::Search);
-    life.answer(Answer::Found(Ok(vec![ProviderId::new("id-1")])));
-    life.deletes("id-1");
+    life.answer(Answer::Found(Ok(vec![ProviderId::new(ID)])));
+    life.deletes(ID);
     life.deleted(Deleted::Accepted);
     let wait = life.waits().unwrap();
     life.passes(wait);
@@ -115,11 +115,9 @@ fn o14_an_intent_without_id_is_searched_for_until_nothing_is_found() {
 fn an_id_that_was_edited_by_hand_is_found_by_the_listing() {
     let mut life = deleted();
     life.proxy.status.instance.as_mut().unwrap().id = "rubbish".to_owned();
-    life.deletes("rubbish");
-    life.answer(Answer::Deleted(Err(Error::permanent("that is no id of ours"))));
-    assert_eq!(life.calls().what, Operation::Search);
-    life.answer(Answer::Found(Ok(vec![ProviderId::new("id-1")])));
-    life.deletes("id-1");
+    assert_eq!(life.calls().what, Operation::Search, "it may be another's");
+    life.answer(Answer::Found(Ok(vec![ProviderId::new(ID)])));
+    life.deletes(ID);
     life.deleted(Deleted::Accepted);
     let wait = life.waits().unwrap();
     life.passes(wait);
@@ -133,9 +131,9 @@ fn what_was_made_meanwhile_is_recorded_before_it_is_deleted() {
     let mut life = Life::new();
     life.creates();
     life.proxy.deleting = true;
-    life.made("id-1");
-    life.deletes("id-1");
-    assert_eq!(life.proxy.status.instance.as_ref().unwrap().id, "id-1");
+    life.made(ID);
+    life.deletes(ID);
+    assert_eq!(life.proxy.status.instance.as_ref().unwrap().id, ID);
 }
 
 #[test]

@@ -111,7 +111,17 @@ fn a_success_takes_the_failure_away() {
     let wait = life.waits().unwrap();
     life.passes(wait);
     life.creates();
-    life.made("id-1");
-    life.gets("id-1");
+    life.made(ID);
+    life.gets(ID);
     assert_eq!(life.proxy.status.last_failure, None);
+}
+
+#[test]
+fn a_delete_that_fails_for_good_is_not_repeated_at_once() {
+    let mut life = Life::running();
+    life.edit(spec("alpha", "b"));
+    life.deletes(ID);
+    life.answer(Answer::Deleted(Err(Error::permanent("the token lacks a right"))));
+    let wait = life.waits().unwrap();
+    assert!(wait > Duration::from_secs(60), "{wait:?}");
 }

@@ -14,10 +14,10 @@ fn finalizer_then_intent_then_create_then_id_each_stored_before_the_next() {
     assert!(life.proxy.held && life.proxy.status.intent.is_some());
     let Operation::Create { spec_hash, acknowledged } = call.what else { panic!("no create") };
     assert_eq!((spec_hash, acknowledged), (intent.spec_hash.clone(), None));
-    life.made("id-1");
-    life.gets("id-1");
+    life.made(ID);
+    life.gets(ID);
     let InstanceRecord { provider, id, spec_hash, .. } = life.proxy.status.instance.clone().unwrap();
-    assert_eq!((provider.as_str(), id.as_str(), spec_hash), ("alpha", "id-1", intent.spec_hash));
+    assert_eq!((provider.as_str(), id.as_str(), spec_hash), ("alpha", ID, intent.spec_hash));
     assert_eq!(life.proxy.status.intent, None, "cleared by the write that stores the id");
 }
 
@@ -26,9 +26,9 @@ fn five_writes_and_one_more_take_a_proxy_through_its_life() {
     let mut life = Life::running();
     assert_eq!(life.writes, 4, "finalizer, intent, id, and that it runs");
     life.proxy.deleting = true;
-    life.deletes("id-1");
+    life.deletes(ID);
     life.deleted(Deleted::Gone);
-    life.gets("id-1");
+    life.gets(ID);
     life.is_not_found();
     assert_eq!(life.goes_on(), Action::Forget);
     assert_eq!(life.writes, 5);
@@ -49,9 +49,9 @@ fn a_crash_after_the_create_is_repaired_by_creating_again_under_the_same_intent(
 fn a_spec_edited_between_intent_and_answer_is_seen_as_a_change_and_replaced() {
     let mut life = Life::new();
     life.creates();
-    life.made("id-1");
+    life.made(ID);
     life.edit(spec("alpha", "b"));
-    life.deletes("id-1");
+    life.deletes(ID);
     assert!(life.noted("Replacing"));
     assert_eq!(life.proxy.status.phase, Some(Phase::Replacing));
 }
@@ -80,8 +80,8 @@ fn an_open_intent_that_no_longer_matches_is_searched_for_on_its_own_provider_and
         life.edit(edited.clone());
         let call = life.calls();
         assert_eq!((call.provider.as_str(), call.what), ("alpha", Operation::Search));
-        life.answer(Answer::Found(Ok(vec![ProviderId::new("id-1")])));
-        life.deletes("id-1");
+        life.answer(Answer::Found(Ok(vec![ProviderId::new(ID)])));
+        life.deletes(ID);
         life.deleted(Deleted::Accepted);
         let call = life.creates();
         assert_eq!(call.provider.as_str(), edited["provider"].as_str().unwrap());
@@ -146,4 +146,21 @@ fn a_missing_secret_is_told_and_waited_for() {
         Err(Missing { reason: "SecretMissing", message: "there is no Secret team/data".to_owned() });
     assert_eq!(life.waits(), None);
     assert_eq!(life.condition(ConditionKind::Provisioned), (Truth::False, "SecretMissing"));
+}
+
+#[test]
+fn a_retry_in_the_year_9999_is_put_off_no_longer_than_the_slowest_one() {
+    let mut life = Life::new();
+    life.proxy.status = Status::read(Some(&json!({ "lastFailure": {
+        "class": "Permanent", "reason": "Hand", "message": "", "time": "2026-01-01T00:00:00Z",
+        "retryAt": "9999-12-31T23:59:59Z",
+    } })));
+    assert!(life.proxy.status.last_failure.is_some());
+    let mut waited = Duration::ZERO;
+    while let Action::Wait(Some(wait)) = life.goes_on() {
+        life.passes(wait);
+        waited += wait;
+        assert!(waited < Duration::from_secs(2 * 60 * 60), "it waits for ever");
+    }
+    assert!(life.proxy.status.intent.is_some());
 }

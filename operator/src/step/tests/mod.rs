@@ -42,6 +42,10 @@ impl Facts for Providers {
 const SECOND: Duration = Duration::from_secs(1);
 const ADDRESS: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 7));
 
+/// As a provider writes them: the instance's name is a segment (`create.id-self-contained`).
+const ID: &str = "zones/z1/instances/proxy-jje2z6fgxvzhokcj";
+const OTHER_ID: &str = "zones/z2/instances/proxy-jje2z6fgxvzhokcj";
+
 fn name(text: &str) -> ProviderName {
     ProviderName::parse(text).unwrap()
 }
@@ -103,8 +107,8 @@ impl Life {
     fn running() -> Self {
         let mut life = Self::new();
         life.creates();
-        life.made("id-1");
-        life.gets("id-1");
+        life.made(ID);
+        life.gets(ID);
         life.is(State::Running { address: ADDRESS });
         life.waits();
         assert_eq!(life.proxy.status.phase, Some(Phase::Running));
@@ -217,15 +221,7 @@ impl Life {
     }
 
     fn is(&mut self, state: State) {
-        let instance = Instance {
-            id: ProviderId::new("id-1"),
-            name: self.proxy.instance_name(),
-            uid: self.proxy.uid.clone(),
-            created_at: None,
-            state,
-            decommissioned: false,
-        };
-        self.answer(Answer::Got(Ok(instance)));
+        self.answer(Answer::Got(Ok(instance(state))));
     }
 
     fn is_not_found(&mut self) {
@@ -250,6 +246,13 @@ impl Life {
     fn noted(&self, reason: &str) -> bool {
         self.notes.iter().any(|note| note.reason == reason)
     }
+}
+
+/// The Proxy's own instance.
+fn instance(state: State) -> Instance {
+    let uid = Uid::parse("uid-1").unwrap();
+    let name = provider_api::Name::from_uid(&uid);
+    Instance { id: ProviderId::new(ID), name, uid, created_at: None, state, decommissioned: false }
 }
 
 fn stopped() -> State {

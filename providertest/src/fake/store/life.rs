@@ -19,19 +19,12 @@ impl<I: Clone, P: Clone + Default> Store<I, P> {
     /// Lets everything come to pass that is due; [`Shared::open`](super::Shared::open) does it.
     pub fn advance(&mut self, now: Duration, stamp: Timestamp) {
         (self.now, self.stamp) = (now, stamp);
-        let failed = |store: &Self, record: &Record<I>| {
-            let fails = |task: &super::Task| {
-                task.kind == MAKE
-                    && task.due <= now
-                    && task.failure.is_some()
-                    && task.incarnation == record.incarnation
-            };
-            store.tasks.iter().any(fails)
+        let fails = |task: &&super::Task| task.kind == MAKE && task.due <= now && task.failure.is_some();
+        let failed: Vec<_> = self.tasks.iter().filter(fails).map(|task| task.incarnation).collect();
+        let gone = |record: &&Record<I>| {
+            record.gone_at.is_some_and(|at| at <= now) || failed.contains(&record.incarnation)
         };
-        let gone = |store: &Self, record: &&Record<I>| {
-            record.gone_at.is_some_and(|at| at <= now) || failed(store, record)
-        };
-        while let Some(record) = self.instances.iter().find(|record| gone(self, record)) {
+        while let Some(record) = self.instances.iter().find(gone) {
             self.erase(record.incarnation);
         }
     }

@@ -115,6 +115,7 @@ pub struct Store<I, P = ()> {
     now: Duration,
     stamp: Timestamp,
     counter: u64,
+    changes: u64,
     watchers: Vec<UnboundedSender<Event>>,
 }
 
@@ -219,6 +220,7 @@ impl<I, P> Store<I, P> {
             now: Duration::ZERO,
             stamp: Timestamp::UNIX_EPOCH,
             counter: 0,
+            changes: 0,
             watchers: Vec::new(),
         }
     }
@@ -284,8 +286,15 @@ impl<I, P> Store<I, P> {
         self.watchers.clear();
     }
 
+    /// How often something about an instance has changed, other than by the clock alone: whoever has looked, and finds the
+    /// same number again, has missed nothing that somebody did.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// Tells those who watch that something changed about an instance. What changes by the clock alone tells nobody.
     pub fn tell(&mut self, record: &Record<I>) {
+        self.changes += 1;
         let event = Event {
             place: record.place.clone(),
             key: record.key.clone(),

@@ -1,6 +1,6 @@
 //! One cloud of one case: how a provider is wired to it, what can be asked of it, and what stands in it.
 
-use std::{num::NonZeroU16, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, num::NonZeroU16, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use provider_api::{
@@ -19,7 +19,7 @@ use crate::{
     },
 };
 
-/// The zones and the regions they are in; one-zone profiles have the first.
+/// The zones and the regions they are in; one-zone profiles have the first. What has more than these has them in the south.
 const ZONES: [(&str, &str); 3] = [("z1", "north"), ("z2", "north"), ("z3", "south")];
 /// The base image that every disk is a copy of.
 const BASE: &str = "base-image";
@@ -27,6 +27,8 @@ const BASE: &str = "base-image";
 /// A cloud in memory, for one case.
 pub struct MemoryBackend {
     pub(super) profile: Arc<Profile>,
+    /// Its zones, each with its region.
+    zones: Vec<(String, &'static str)>,
     /// The cloud itself.
     pub(super) cloud: MemoryCloud,
     /// What the provider sees of it.
@@ -37,31 +39,85 @@ pub struct MemoryBackend {
     pub(super) hand: StoreHand<Own>,
 }
 
+/// An instance or placeholder as an observer sees it, where it stands: nothing is copied.
+#[derive(Clone, Copy, Debug)]
+pub struct Standing<'c> {
+    /// Which life of its key this is; no two have the same.
+    pub life: u64,
+    /// Its zone.
+    pub zone: &'c str,
+    /// Its name.
+    pub name: &'c str,
+    /// Labels, or metadata.
+    pub marks: &'c BTreeMap<String, String>,
+    /// Its native state.
+    pub native_state: &'c str,
+    /// Whether its removal has begun.
+    pub deleting: bool,
+}
+
 impl MemoryBackend {
     pub(super) fn new(
         profile: &Profile,
         case: &Case,
         see: fn(Arc<dyn Cloud>) -> Arc<dyn Cloud>,
     ) -> Result<Self, HarnessError> {
+        Self::with_zones(profile, zone_count(profile), case, see)
+    }
+
+    /// A cloud with so many zones, of a profile that is [complete](crate::memory::complete); `see` makes what the provider
+    /// sees of it.
+    ///
+    /// # Errors
+    /// When there is no room for its token file.
+    pub fn with_zones(
+        profile: &Profile,
+        count: usize,
+        case: &Case,
+        see: impl FnOnce(Arc<dyn Cloud>) -> Arc<dyn Cloud>,
+    ) -> Result<Self, HarnessError> {
         let profile = Arc::new(profile.clone());
-        let zones = ZONES[..zone_count(&profile)].iter().map(|(zone, _)| (*zone).to_owned()).collect();
+        let more = (ZONES.len()..count).map(|zone| (format!("z{}", zone + 1), "south"));
+        let zones: Vec<_> = ZONES
+            .iter()
+            .take(count)
+            .map(|(zone, region)| ((*zone).to_owned(), *region))
+            .chain(more)
+            .collect();
         let token_file = case.folder.path()?.join("token");
-        let store = empty(&profile, zones, StoreHand::<Own>::token(case, 0));
+        let places = zones.iter().map(|(zone, _)| zone.clone()).collect();
+        let store = empty(&profile, places, StoreHand::<Own>::token(case, 0));
         let cloud = MemoryCloud::new(store, Arc::clone(&profile), Arc::clone(&case.clock), case.wire.clone());
         let hand = StoreHand::new(cloud.shared(), case).with_token_file(token_file.clone())?;
         let seen = see(Arc::new(cloud.clone()));
-        Ok(Self { profile, cloud, seen, token_file, hand })
+        Ok(Self { profile, zones, cloud, seen, token_file, hand })
     }
 
-    fn zones(&self) -> &'static [(&'static str, &'static str)] {
-        &ZONES[..zone_count(&self.profile)]
+    /// Shows every instance and placeholder.
+    pub fn each_instance(&self, mut see: impl FnMut(Standing<'_>)) {
+        let store = self.cloud.store();
+        for record in &store.instances {
+            see(Standing {
+                life: record.incarnation,
+                zone: &record.place,
+                name: &record.name,
+                marks: &record.marks,
+                native_state: store.state_of(record),
+                deleting: record.gone_at.is_some(),
+            });
+        }
+    }
+
+    /// How often something about an instance has changed, other than by the clock alone.
+    pub fn changes(&self) -> u64 {
+        self.cloud.store().changes()
     }
 
     fn placement(&self, zone: usize) -> Placement {
-        let (zone, region) = ZONES[zone];
+        let (zone, region) = &self.zones[zone];
         Placement {
-            region: Some(region.to_owned()),
-            zone: Some(zone.to_owned()),
+            region: Some((*region).to_owned()),
+            zone: Some(zone.clone()),
             machine_type: Some("small".to_owned()),
             image: Some("squid".to_owned()),
         }
@@ -82,7 +138,7 @@ impl Backend for MemoryBackend {
         let without = |zone: &str| shape.iter().any(|s| matches!(s, Shape::Without(other) if other == zone));
         let retired = |zone: &str| shape.iter().any(|s| matches!(s, Shape::Decommissioned(z) if z == zone));
         let mut zones: Vec<_> = self
-            .zones()
+            .zones
             .iter()
             .filter(|(zone, _)| !without(zone))
             .map(|(zone, region)| json!({ "name": zone, "region": region, "decommissioned": retired(zone) }))
@@ -150,11 +206,11 @@ impl Backend for MemoryBackend {
     }
 
     fn placements(&self) -> Vec<Placement> {
-        (0..self.zones().len()).map(|zone| self.placement(zone)).collect()
+        (0..self.zones.len()).map(|zone| self.placement(zone)).collect()
     }
 
     fn targets(&self) -> Vec<String> {
-        self.zones().iter().map(|(zone, _)| (*zone).to_owned()).collect()
+        self.zones.iter().map(|(zone, _)| zone.clone()).collect()
     }
 
     fn unsatisfiable(&self) -> Vec<(Placement, &'static str)> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use provider_api::Profile;
 
-pub use backend::MemoryBackend;
+pub use backend::{MemoryBackend, Standing};
 
 use super::{
     cloud::{Cloud, catalogue},
