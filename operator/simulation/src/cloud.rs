@@ -2,8 +2,8 @@
 //! their caller.
 
 use std::{
-    collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -43,8 +43,65 @@ pub(crate) struct Clouds(Arc<Inner>);
 struct Inner {
     clouds: [Open; 2],
     is_wide: bool,
-    /// Whose instances run, as of so many changes.
-    up: Mutex<([u64; 2], BTreeSet<String>)>,
+    /// What stands there, as of so many changes.
+    seen: Mutex<Seen>,
+}
+
+/// What stands on the backends, by whose it is.
+#[derive(Default)]
+pub(crate) struct Seen {
+    changes: [u64; 2],
+    whose: HashMap<(usize, u64), String>,
+    by_uid: HashMap<String, BTreeMap<(usize, u64), Life>>,
+    /// The UIDs about which something has changed since somebody took them.
+    news: BTreeSet<String>,
+    round: u64,
+}
+
+/// One life of an instance.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Life {
+    pub(crate) deleting: bool,
+    pub(crate) runs: bool,
+    pub(crate) stopped: bool,
+    round: u64,
+}
+
+impl Seen {
+    /// The lives of a UID that are there now.
+    pub(crate) fn of(&self, uid: &str) -> impl Iterator<Item = (&(usize, u64), &Life)> {
+        self.by_uid.get(uid).into_iter().flatten()
+    }
+
+    /// The UIDs about which something has changed since this was asked last.
+    pub(crate) fn news(&mut self) -> BTreeSet<String> {
+        std::mem::take(&mut self.news)
+    }
+
+    fn saw(&mut self, provider: usize, it: Standing<'_>) {
+        let key = (provider, it.life);
+        let whose = match self.whose.get(&key) {
+            Some(whose) => whose,
+            None => {
+                // A placeholder has no marks yet.
+                let Some(uid) = it.marks.get(mark::UID) else { return };
+                self.whose.entry(key).or_insert_with(|| uid.clone())
+            }
+        };
+        let life = Life {
+            deleting: it.deleting,
+            runs: it.native_state == "running" && !it.deleting,
+            stopped: it.native_state == "stopped",
+            round: self.round,
+        };
+        let lives = match self.by_uid.get_mut(whose) {
+            Some(lives) => lives,
+            None => self.by_uid.entry(whose.clone()).or_default(),
+        };
+        if lives.insert(key, life).is_none_or(|before| before.deleting != life.deleting) {
+            self.news.insert(whose.clone());
+        }
+    }
 }
 
 /// One backend, and the case whose folder its credentials are in.
@@ -87,7 +144,7 @@ impl Clouds {
         let clouds = Self(Arc::new(Inner {
             clouds: [open(0), open(1)],
             is_wide: plan.zones.is_some(),
-            up: Mutex::default(),
+            seen: Mutex::default(),
         }));
         for fault in faults.iter() {
             clouds.clone().misbehaves(fault, time, pool);
@@ -125,33 +182,47 @@ impl Clouds {
     }
 
     /// Shows every instance, with the number of its provider.
-    pub(crate) fn each(&self, mut see: impl FnMut(usize, Standing<'_>)) {
+    fn each(&self, mut see: impl FnMut(usize, Standing<'_>)) {
         for provider in 0..PROVIDERS.len() {
             self.of(provider).each_instance(|standing| see(provider, standing));
         }
     }
 
     /// How often something has changed on each, other than by the clock alone.
-    pub(crate) fn changes(&self) -> [u64; 2] {
+    fn changes(&self) -> [u64; 2] {
         [self.of(0).changes(), self.of(1).changes()]
+    }
+
+    /// What stands there now. It is looked at anew where something has changed, other than by the clock.
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        let changes = self.changes();
+        let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.changes != changes {
+            seen.changes = changes;
+            self.looks(&mut seen);
+        }
+        seen
+    }
+
+    fn looks(&self, seen: &mut Seen) {
+        seen.round += 1;
+        self.each(|provider, it| seen.saw(provider, it));
+        let round = seen.round;
+        seen.by_uid.retain(|_, lives| {
+            lives.retain(|_, life| life.round == round);
+            !lives.is_empty()
+        });
     }
 
     /// Whether an instance of that UID runs. What runs goes on to until somebody changes something; what does not yet may have
     /// come up.
     pub(crate) fn is_up(&self, uid: &str) -> bool {
-        let now = self.changes();
-        let mut up = self.0.up.lock().unwrap_or_else(PoisonError::into_inner);
-        if up.0 == now && up.1.contains(uid) {
-            return true;
+        let mut seen = self.seen();
+        let runs = |seen: &Seen| seen.of(uid).any(|(_, life)| life.runs);
+        if !runs(&seen) {
+            self.looks(&mut seen);
         }
-        let mut running = BTreeSet::new();
-        self.each(|_, standing| {
-            if standing.native_state == "running" && !standing.deleting {
-                running.extend(standing.marks.get(mark::UID).cloned());
-            }
-        });
-        *up = (now, running);
-        up.1.contains(uid)
+        runs(&seen)
     }
 
     /// Everything that belongs to instances, with the number of its provider.

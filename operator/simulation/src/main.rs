@@ -15,7 +15,7 @@ use operator_simulation::{
     Build, Invariant, Violation,
     goals::{self, Goal},
     paths,
-    plan::Plan,
+    plan::{Plan, Setup},
     play,
     saboteur::{SABOTEURS, Saboteur, SeenIn},
     sweep::{self, Sweep},
@@ -247,18 +247,21 @@ fn sweeps(flags: &Flags, build: Build) -> Result<bool, String> {
 
 /// Whether every goal is reached.
 fn reaches() -> bool {
-    let goals: [fn() -> Goal; 6] = [
+    let goals: [fn() -> Goal; 8] = [
         || goals::takeover(1..21),
         || goals::handover(1..21),
         || goals::blocked_creates(1_000),
         || goals::hanging_target(1_000),
         || goals::writes(100),
-        || goals::speed(1_000),
+        || goals::speed(1_000, Setup::Submit),
+        || goals::speed(1_000, Setup::Blocking),
+        || goals::speed(1_000, Setup::Plain),
     ];
     let bar = Bar::new(goals.len(), "goals");
     let mut rows = Vec::new();
     for goal in goals {
         let goal = goal();
+        bar.quietly(|| println!("{:>12.3}  {}", goal.seen, goal.what));
         rows.push(Row {
             is_well: goal.is_reached(),
             cells: [

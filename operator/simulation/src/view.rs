@@ -153,7 +153,7 @@ impl Cluster for View {
         data: &SecretData,
     ) -> Result<Published, ClusterError> {
         let write = |server: &Server, at| Ok(server.change(|state| state.publish(proxy, secret, data, at)));
-        self.request("publish", true, write).await
+        self.request("publish", Some(&proxy.key), write).await
     }
 
     async fn withdraw(&self, proxy: &Proxy, secret: &str) -> Result<(), ClusterError> {
@@ -161,7 +161,7 @@ impl Cluster for View {
             server.change(|state| state.withdraw(proxy, secret, at));
             Ok(())
         };
-        self.request("withdraw", true, write).await
+        self.request("withdraw", Some(&proxy.key), write).await
     }
 
     fn tell(&self, key: &Key, _: &Uid, note: &Note) {

@@ -148,8 +148,6 @@ struct State {
     lives: BTreeMap<String, BTreeSet<(usize, u64)>>,
     /// What has landed late, and when.
     late: BTreeMap<(usize, u64), Duration>,
-    /// How often backends had changed when they were looked at last.
-    looked: [u64; 2],
     /// The terms of all operators, with their clocks.
     terms: Vec<(u32, Term, Arc<SkewedClock>)>,
     leaders: Vec<(Duration, u32)>,
@@ -293,12 +291,12 @@ impl Watchdog {
         let uid = self.state().ids.get(&(provider, id.to_string())).cloned();
         let Some(uid) = uid else { return };
         let Some(object) = self.object(&uid) else { return };
-        let (mut alive, mut all) = (false, 0);
-        self.0.clouds.each(|at, it| {
-            let is_up = !it.deleting && it.native_state != "stopped";
-            all += usize::from(is_up && at == provider);
-            alive |= is_up && at == provider && it.marks.get(mark::UID) == Some(&uid);
-        });
+        let alive = {
+            // What comes up by itself is seen when it is looked at.
+            let _ = self.0.clouds.is_up(&uid);
+            let seen = self.0.clouds.seen();
+            seen.of(&uid).any(|((at, _), life)| *at == provider && !life.deleting && !life.stopped)
+        };
         let state = self.state();
         let is_unchanged = state.made_from.get(&(provider, uid.clone())).is_some_and(|made| {
             made.generation == object.generation && Some(&made.cloud_init) == self.wanted(&object).as_ref()
@@ -306,7 +304,7 @@ impl Watchdog {
         let is_touched = state.touched.get(&uid) == Some(&Touch::Changed);
         drop(state);
         // A Proxy that nobody can reach is replaced, unless there are so many that it is the operator that is ill.
-        let is_explained = all < FEW && self.has_been_blind();
+        let is_explained = self.has_been_blind() && self.up_of(provider) < FEW;
         if alive && is_unchanged && !is_touched && !object.deleting && !is_explained {
             let what = format!(
                 "{id} of {} is deleted, whose owner {} wants it as it is",
@@ -314,6 +312,12 @@ impl Watchdog {
             );
             self.violated(Invariant::NoNeedlessDelete, what);
         }
+    }
+
+    fn up_of(&self, provider: usize) -> usize {
+        let mut all = 0;
+        self.0.clouds.of(provider).each_instance(|it| all += usize::from(it.native_state == "running"));
+        all
     }
 
     /// Whether an operator's probes have reached nobody of late.
@@ -353,45 +357,28 @@ impl Watchdog {
 
     /// Looks at the backends, if anything has changed there.
     pub(crate) fn looks(&self) {
-        let changes = self.0.clouds.changes();
-        let now = self.0.time.now();
-        let mut state = self.state();
-        if state.looked == changes {
+        let mut seen = self.0.clouds.seen();
+        let news = seen.news();
+        if news.is_empty() {
             return;
         }
-        state.looked = changes;
-        let mut doubles: BTreeMap<String, Vec<(usize, u64)>> = BTreeMap::new();
-        let mut alive: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+        let now = self.0.time.now();
+        let mut doubles = Vec::new();
+        let mut state = self.state();
         let State { lives, late, touched, .. } = &mut *state;
-        let uids: Vec<(usize, u64, String, bool)> = {
-            let mut seen = Vec::new();
-            self.0.clouds.each(|provider, it| {
-                if let Some(uid) = it.marks.get(mark::UID) {
-                    seen.push((provider, it.life, uid.clone(), it.deleting));
-                }
-            });
-            seen
-        };
-        for (provider, life, uid, deleting) in &uids {
-            let life = (*provider, *life);
-            match lives.get_mut(uid) {
-                Some(lives) => drop(lives.insert(life)),
-                None => drop(lives.insert(uid.clone(), [life].into())),
-            }
-            let is_the_collectors = late.get(&life).is_some_and(|at| now < *at + COLLECTED);
-            if *deleting || is_the_collectors || touched.contains_key(uid) {
-                continue;
-            }
-            if let Some(other) = alive.insert(uid, life) {
-                doubles.entry(uid.clone()).or_insert_with(|| vec![other]).push(life);
+        for uid in news {
+            lives.entry(uid.clone()).or_default().extend(seen.of(&uid).map(|(life, _)| *life));
+            let is_the_collectors =
+                |life: &(usize, u64)| late.get(life).is_some_and(|at| now < *at + COLLECTED);
+            let alive = seen.of(&uid).filter(|(at, life)| !life.deleting && !is_the_collectors(at));
+            let alive: Vec<_> =
+                alive.map(|((at, life), _)| format!("life {life} of {}", PROVIDERS[*at])).collect();
+            if alive.len() > 1 && !touched.contains_key(&uid) {
+                doubles.push((uid, alive));
             }
         }
-        drop(state);
+        drop((seen, state));
         for (uid, lives) in doubles {
-            let lives: Vec<_> = lives
-                .iter()
-                .map(|(provider, life)| format!("life {life} of {}", PROVIDERS[*provider]))
-                .collect();
             self.violated(Invariant::OneInstance, format!("{uid} has {}", lives.join(" and ")));
         }
     }
@@ -423,10 +410,7 @@ impl Watchdog {
         if turns_ready && !self.0.clouds.is_up(now.uid.as_str()) && !self.is_touched(now.uid.as_str()) {
             // What ran when it was looked at may have gone since.
             let ever = self.state().lives.contains_key(now.uid.as_str());
-            let mut has_one = false;
-            self.0.clouds.each(|_, it| {
-                has_one |= it.marks.get(mark::UID).is_some_and(|uid| *uid == *now.uid.as_str());
-            });
+            let has_one = self.0.clouds.seen().of(now.uid.as_str()).next().is_some();
             if has_one || !ever {
                 let what = format!("{} turns Ready, and its instance does not run", now.key);
                 self.violated(Invariant::TruthfulStatus, what);
@@ -440,16 +424,12 @@ impl Watchdog {
 
     /// A Proxy was released, by an operator.
     pub(crate) fn released(&self, uid: &str) {
-        let mut left = Vec::new();
+        let seen = self.0.clouds.seen();
         let state = self.state();
-        self.0.clouds.each(|provider, it| {
-            let is_late = state.late.contains_key(&(provider, it.life));
-            if it.marks.get(mark::UID).is_some_and(|owner| owner == uid) && !is_late {
-                left.push(format!("life {} of {}", it.life, PROVIDERS[provider]));
-            }
-        });
+        let left = seen.of(uid).filter(|(life, _)| !state.late.contains_key(life));
+        let left: Vec<_> = left.map(|((at, life), _)| format!("life {life} of {}", PROVIDERS[*at])).collect();
         let is_touched = state.touched.contains_key(uid);
-        drop(state);
+        drop((seen, state));
         if !left.is_empty() && !is_touched {
             self.violated(
                 Invariant::NothingLeftAtRelease,
@@ -462,11 +442,13 @@ impl Watchdog {
     pub(crate) fn unsettled(&self) -> Vec<String> {
         let mut unsettled = Vec::new();
         let mut instances: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
-        self.0.clouds.each(|provider, it| {
-            if let Some(uid) = it.marks.get(mark::UID) {
-                instances.entry(uid.clone()).or_default().push((provider, it.native_state.to_owned()));
-            }
-        });
+        for provider in 0..PROVIDERS.len() {
+            self.0.clouds.of(provider).each_instance(|it| {
+                if let Some(uid) = it.marks.get(mark::UID) {
+                    instances.entry(uid.clone()).or_default().push((provider, it.native_state.to_owned()));
+                }
+            });
+        }
         let objects: Vec<_> = self.0.server.state().proxies.values().cloned().collect();
         for object in &objects {
             let proxy = object.read();

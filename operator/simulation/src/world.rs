@@ -386,6 +386,10 @@ impl World {
             let what = format!("{written} writes at rest, the last at {:.3} s", at.as_secs_f64());
             self.watchdog.violated(Invariant::Quiet, what);
         }
+        if counts.secrets > before.secrets {
+            let what = format!("{} writes of Secrets at rest", counts.secrets - before.secrets);
+            self.watchdog.violated(Invariant::Quiet, what);
+        }
         let told = (counts.health - before.health) + (counts.events - before.events);
         if told > 0 {
             let what = format!(

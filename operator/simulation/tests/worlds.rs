@@ -6,7 +6,7 @@ use std::time::Duration;
 use operator_simulation::{
     Build,
     paths::{self, Shows},
-    plan::Plan,
+    plan::{Deed, Fault, Plan, Setup},
     play,
     sweep::{beginnings, crashes},
 };
@@ -39,6 +39,16 @@ fn a_plan_is_data() {
         let text = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
     }
+}
+
+#[test]
+fn a_secret_that_changes_while_the_watch_stands_still_is_seen_afterwards() {
+    let script = vec![(1_000, Deed::Create(0)), (90_000, Deed::Rotate(0))];
+    let mut plan = Plan::calm(1, Setup::Submit, script, 300_000);
+    plan.faults.push(Fault::Frozen { operator: 0, from: 60_000, until: 120_000 });
+    let outcome = play(&plan, Build::default(), false);
+    assert_eq!(outcome.violations, Vec::new());
+    assert_eq!(outcome.lives.values().collect::<Vec<_>>(), [&2]);
 }
 
 #[test]

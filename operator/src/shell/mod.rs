@@ -211,6 +211,7 @@ impl Reconciler {
                 for key in gone {
                     self.gone(&key, None);
                 }
+                self.secrets_may_have_changed();
             }
             Change::Changed(proxy) => self.seen(&proxy),
             Change::Gone(key, uid) => self.gone(&key, Some(&uid)),
@@ -289,6 +290,28 @@ impl Reconciler {
                 }
                 (None, Some(news)) => drop(news.unbounded_send(News::Secret)),
                 (None, None) => {}
+            }
+        }
+        for key in due {
+            self.is_due(&key, tick);
+        }
+    }
+
+    /// A watch that began anew has missed what happened meanwhile, also to Secrets: what was read of them is read again.
+    fn secrets_may_have_changed(&mut self) {
+        let tick = self.shell.clock.monotonic();
+        let mut due = Vec::new();
+        for (key, slot) in &mut self.slots {
+            match (&mut slot.known, &slot.news) {
+                (Some(known), _)
+                    if known.inputs.is_some() && known.proxy.watched_secrets().next().is_some() =>
+                {
+                    known.inputs = None;
+                    known.memory.publish_again();
+                    due.push(key.clone());
+                }
+                (None, Some(news)) => drop(news.unbounded_send(News::Secret)),
+                _ => {}
             }
         }
         for key in due {
