@@ -16,6 +16,7 @@
 //! | [`apiserver`] | that, by a real API server |
 //! | [`work`] | all of it together, for one term |
 
+#[cfg(feature = "apiserver")]
 pub mod apiserver;
 pub mod backoff;
 pub mod cluster;

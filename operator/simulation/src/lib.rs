@@ -5,6 +5,7 @@
 //! in memory, and everything between may go wrong as the plan says. A watchdog looks at all of it.
 
 mod api;
+mod chance;
 mod cloud;
 mod deeds;
 mod ending;

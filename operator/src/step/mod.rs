@@ -25,7 +25,7 @@ pub use publishing::Published;
 use self::publishing::Publication;
 use crate::{
     backoff::Backoff,
-    resource::{Digest, Failure, Inputs, InstanceRecord, Phase, Proxy, Status},
+    resource::{Digest, Failure, Inputs, Phase, Proxy, Status},
 };
 
 /// What is known when a step is taken.
@@ -479,19 +479,6 @@ impl Stepping<'_, '_> {
         let next = self.at.tick + every;
         self.memory.next_poll = Some(next);
         next
-    }
-
-    /// Whether the instance that the status names is the Proxy's own; `None` when only a look can tell. A status can be edited
-    /// by hand, and then it may name another's instance. An id holds the name that comes from the UID
-    /// (`create.id-self-contained`).
-    fn is_own(&self, instance: &InstanceRecord) -> Option<bool> {
-        if let Some((id, own)) = &self.memory.shown
-            && *id == instance.id
-        {
-            return Some(*own);
-        }
-        let name = self.at.proxy.instance_name();
-        instance.id.split('/').any(|segment| segment == name.as_str()).then_some(true)
     }
 
     fn is_due(&self) -> bool {

@@ -15,6 +15,19 @@ use crate::resource::{ConditionKind, InstanceRecord, Phase, Truth};
 const SEEN: Duration = Duration::from_secs(5 * 60);
 
 impl Stepping<'_, '_> {
+    /// Whether the instance that the status names is the Proxy's own; `None` when only a look can tell. A status can be edited
+    /// by hand, and then it may name another's instance. An id holds the name that comes from the UID
+    /// (`create.id-self-contained`).
+    pub(super) fn is_own(&self, instance: &InstanceRecord) -> Option<bool> {
+        if let Some((id, own)) = &self.memory.shown
+            && *id == instance.id
+        {
+            return Some(*own);
+        }
+        let name = self.at.proxy.instance_name();
+        instance.id.split('/').any(|segment| segment == name.as_str()).then_some(true)
+    }
+
     /// The status names an instance that is not the Proxy's own: it is forgotten, and what is the Proxy's own is found again
     /// by its name.
     fn disowns(mut self, instance: &InstanceRecord) -> Step {

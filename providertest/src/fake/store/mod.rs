@@ -286,12 +286,6 @@ impl<I, P> Store<I, P> {
         self.watchers.clear();
     }
 
-    /// How often something about an instance has changed, other than by the clock alone: whoever has looked, and finds the
-    /// same number again, has missed nothing that somebody did.
-    pub fn changes(&self) -> u64 {
-        self.changes
-    }
-
     /// Tells those who watch that something changed about an instance. What changes by the clock alone tells nobody.
     pub fn tell(&mut self, record: &Record<I>) {
         self.changes += 1;
@@ -322,6 +316,11 @@ impl<I: Clone, P: Clone + Default> Shared<I, P> {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         store.advance(self.clock.monotonic(), self.clock.now());
         store
+    }
+
+    /// How often something about an instance has changed, as of when somebody opened the store last: it costs nothing.
+    pub(crate) fn changes(&self) -> u64 {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner).changes
     }
 }
 

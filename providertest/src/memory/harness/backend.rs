@@ -108,9 +108,10 @@ impl MemoryBackend {
         }
     }
 
-    /// How often something about an instance has changed, other than by the clock alone.
+    /// How often something about an instance has changed, other than by the clock alone. What the clock has brought to its end
+    /// counts when somebody looks.
     pub fn changes(&self) -> u64 {
-        self.cloud.store().changes()
+        self.cloud.shared().changes()
     }
 
     fn placement(&self, zone: usize) -> Placement {
