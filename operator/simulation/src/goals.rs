@@ -64,16 +64,22 @@ pub fn handover(seeds: std::ops::Range<u64>) -> Goal {
 }
 
 fn succession(seed: u64, ends: impl Fn(u32, u64) -> Fault) -> Duration {
-    // At any point of the lease's two seconds.
-    let at = 2 * MINUTE + seed * 37 % 2_000;
-    let mut plan = Plan::calm(seed, Setup::Plain, vec![(SECOND, Deed::Create(1))], 3 * MINUTE);
-    (plan.operators, plan.calm) = (2, true);
-    let leader = play(&plan, Build::default(), false).leaders.first().map_or(0, |(_, leader)| *leader);
-    plan.faults.push(ends(leader, at));
-    let leaders = play(&plan, Build::default(), false).leaders;
-    let at = Duration::from_millis(at);
-    let next = leaders.into_iter().map(|(since, _)| since).find(|since| *since > at);
-    next.map_or(Duration::MAX, |since| since - at)
+    // At any point of the lease's two seconds. Who leads is chance, and that a fault stands in the plan is one too.
+    for attempt in 0..100 {
+        let at = 2 * MINUTE + (seed * 37 + attempt * 211) % 2_000;
+        for operator in 0..2 {
+            let mut plan = Plan::calm(seed, Setup::Plain, vec![(SECOND, Deed::Create(1))], 3 * MINUTE);
+            (plan.operators, plan.calm) = (2, true);
+            plan.faults = vec![ends(operator, at)];
+            let leaders = play(&plan, Build::default(), false).leaders;
+            let at = Duration::from_millis(at);
+            if leaders.iter().rev().find(|(since, _)| *since <= at).is_some_and(|(_, led)| *led == operator) {
+                let next = leaders.into_iter().map(|(since, _)| since).find(|since| *since > at);
+                return next.map_or(Duration::MAX, |since| since - at);
+            }
+        }
+    }
+    Duration::MAX
 }
 
 /// So many Proxies at once on ten targets whose creates take a minute each.
@@ -99,8 +105,8 @@ pub fn blocked_creates(proxies: u32) -> Goal {
     let what = format!(
         "{proxies} creates of 60 s on ten targets, in shares of what four at once allow ({rounds} min)"
     );
-    // A boot and the looks around it come on top: 20 s and a poll.
-    Goal::at_most(what, seen, 1.05 + 60.0 / allowed.as_secs_f64())
+    // A look waits for room at its target like any call, and one that waited in vain comes back after up to 5 min.
+    Goal::at_most(what, seen, 1.05 + (5 * 60) as f64 / allowed.as_secs_f64())
 }
 
 /// By how much longer the others take when one target hangs.
@@ -115,7 +121,7 @@ pub fn hanging_target(proxies: u32) -> Goal {
     };
     let (without, with) = (blocked(proxies, Vec::new()), blocked(proxies, vec![hangs]));
     let what = format!("{proxies} creates while one target hangs: the others, in shares of the time without");
-    Goal::at_most(what, last(&with.ready) / last(&without.ready), 1.02)
+    Goal::at_most(what, last(&with.ready) / last(&without.ready), 1.05)
 }
 
 /// Writes of Proxies for one life of each, over the five that a life cannot do without: the finalizer on, the intent, the

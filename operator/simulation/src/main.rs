@@ -251,7 +251,7 @@ fn reaches() -> bool {
         || goals::takeover(1..21),
         || goals::handover(1..21),
         || goals::blocked_creates(1_000),
-        || goals::hanging_target(1_000),
+        || goals::hanging_target(200),
         || goals::writes(100),
         || goals::speed(1_000, Setup::Submit),
         || goals::speed(1_000, Setup::Blocking),
