@@ -5,14 +5,9 @@ use std::time::Duration;
 use provider_api::{GetError, ProviderName};
 use proxy_operator::{
     election::Terms,
-<<<<<<< HEAD
-    resource::Digest,
-    step::{Action, Answer, Decide, Memory, Operation, Published, Situation, Step, step},
-=======
     resource::{ConditionKind, Digest, Truth},
-    step::{Action, Answer, Brake, Decide, Fact, Facts, Memory, Operation, Situation, Step, step},
+    step::{Action, Answer, Brake, Decide, Fact, Facts, Memory, Operation, Published, Situation, Step, step},
     work::Operator,
->>>>>>> 8eee782 (Play many worlds: an optimised profile, every fault and hand edit of the design, goals, pairs, and saboteurs for each invariant)
 };
 
 use crate::watchdog::Invariant;
@@ -127,13 +122,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "leaves-old-secrets",
         breaks: &[Invariant::Converges],
         build: deciding(leaves_old_secrets),
-        within: 20,
+        seen_in: SeenIn::Seeds(100),
     },
     Saboteur {
         name: "publishes-no-edits",
         breaks: &[Invariant::Converges],
         build: deciding(publishes_no_edits),
-        within: 20,
+        seen_in: SeenIn::Seeds(100),
     },
     Saboteur {
         name: "takes-over-before-the-term-is-over",
@@ -260,7 +255,6 @@ fn never_tries_again(at: &Situation<'_>, memory: Memory) -> Step {
     decided
 }
 
-<<<<<<< HEAD
 fn leaves_old_secrets(at: &Situation<'_>, memory: Memory) -> Step {
     let mut decided = step(at, memory);
     if let Action::Withdraw(secret) = decided.action {
@@ -277,7 +271,10 @@ fn publishes_no_edits(at: &Situation<'_>, memory: Memory) -> Step {
     {
         decided.memory.published(digest, Published::Done);
         return step(at, decided.memory);
-=======
+    }
+    decided
+}
+
 /// Facts without brakes.
 struct Unbraked<'f>(&'f dyn Facts);
 
@@ -344,7 +341,6 @@ fn makes_anew_what_it_finds_late(at: &Situation<'_>, memory: Memory) -> Step {
         && since.is_some_and(|since| since > Duration::from_secs(26))
     {
         instance.spec_hash = Digest::of(b"another one");
->>>>>>> 8eee782 (Play many worlds: an optimised profile, every fault and hand edit of the design, goals, pairs, and saboteurs for each invariant)
     }
     decided
 }
