@@ -27,4 +27,4 @@ pub use api::Counts;
 pub use ending::{Ending, Instance, One};
 pub use saboteur::Build;
 pub use watchdog::{COLLECTED, Invariant, Violation};
-pub use world::{Outcome, is_in_a_world, play};
+pub use world::{Outcome, is_in_a_world, play, play_until};

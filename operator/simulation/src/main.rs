@@ -16,7 +16,7 @@ use operator_simulation::{
     goals::{self, Goal},
     paths,
     plan::{Plan, Setup},
-    play,
+    play, play_until,
     saboteur::{SABOTEURS, Saboteur, SeenIn},
     sweep::{self, Sweep},
 };
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
     };
     let result = build.and_then(|build| match &flags {
         Flags { sweep: true, .. } => sweeps(&flags, build),
-        Flags { saboteurs: true, .. } => Ok(saboteurs(&flags)),
+        Flags { saboteurs: true, .. } => Ok(saboteurs()),
         Flags { goals: true, .. } => Ok(reaches()),
         _ => worlds(&flags, build),
     });
@@ -278,7 +278,7 @@ fn reaches() -> bool {
     rows.iter().all(|row| row.is_well)
 }
 
-fn saboteurs(flags: &Flags) -> bool {
+fn saboteurs() -> bool {
     let bar = Bar::new(SABOTEURS.len(), "saboteurs");
     let mut rows = Vec::new();
     for saboteur in SABOTEURS {
@@ -286,9 +286,13 @@ fn saboteurs(flags: &Flags) -> bool {
             violations.into_iter().find(|seen| saboteur.breaks.contains(&seen.invariant))
         };
         let (seen, among) = match saboteur.seen_in {
-            SeenIn::Seeds(within) => {
-                let plans = random(flags, within);
-                let seen = first(&plans, |plan| breaks(play(plan, saboteur.build, false).violations));
+            SeenIn::Seeds(within) | SeenIn::LargeSeeds(within) => {
+                let proxies = if saboteur.seen_in == SeenIn::Seeds(within) { 3 } else { 10 };
+                let hour = Duration::from_secs(60 * 60);
+                let plans: Vec<_> = (1..=within).map(|seed| Plan::random(seed, proxies, hour)).collect();
+                let seen = first(&plans, |plan| {
+                    breaks(play_until(plan, saboteur.build, saboteur.breaks).violations)
+                });
                 (seen, format!("{within} seeds"))
             }
             SeenIn::Sweeps => {

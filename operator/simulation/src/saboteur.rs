@@ -46,8 +46,10 @@ pub struct Saboteur {
 /// Where a saboteur is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeenIn {
-    /// In worlds by their seeds, within so many.
+    /// In worlds of three Proxies by their seeds, within so many.
     Seeds(u64),
+    /// In worlds of ten Proxies.
+    LargeSeeds(u64),
     /// In the sweeps.
     Sweeps,
     /// In pairs of plans that must end alike.
@@ -86,7 +88,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "drops-intents-unsearched",
         breaks: &[Invariant::OneInstance],
         build: deciding(drops_intents_unsearched),
-        seen_in: SeenIn::Sweeps,
+        seen_in: SeenIn::Seeds(100),
     },
     Saboteur {
         name: "takes-failed-looks-for-not-found",
@@ -98,7 +100,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "replaces-whatever-is-not-reached",
         breaks: &[Invariant::NoNeedlessDelete],
         build: deciding(replaces_whatever_is_not_reached),
-        seen_in: SeenIn::Seeds(200),
+        seen_in: SeenIn::LargeSeeds(40),
     },
     Saboteur {
         name: "polls-without-pause",
@@ -116,7 +118,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "never-tries-again",
         breaks: &[Invariant::Converges],
         build: deciding(never_tries_again),
-        seen_in: SeenIn::Seeds(100),
+        seen_in: SeenIn::Seeds(200),
     },
     Saboteur {
         name: "leaves-old-secrets",
@@ -180,8 +182,15 @@ pub const SABOTEURS: &[Saboteur] = &[
     },
 ];
 
+/// Only where it cannot be taken back: everything else is done as it should be.
 fn acts_on_stale_views(at: &Situation<'_>, memory: Memory) -> Step {
-    step(&Situation { fresh: true, inputs: at.inputs, health: at.health.clone(), ..*at }, memory)
+    let view = Situation { fresh: true, inputs: at.inputs, health: at.health.clone(), ..*at };
+    let decided = step(&view, memory.clone());
+    match &decided.action {
+        Action::Release => decided,
+        Action::Call(call) if matches!(call.what, Operation::Delete(_)) => decided,
+        _ => step(at, memory),
+    }
 }
 
 fn releases_without_deleting(at: &Situation<'_>, memory: Memory) -> Step {

@@ -27,7 +27,7 @@ struct State {
 }
 
 /// How often the time may be asked for without moving. Whoever asks more often goes round in circles, and would for ever.
-const ASKED: u32 = 3_000_000;
+const ASKED: u32 = 500_000;
 /// What the panic says that ends it.
 pub(crate) const CIRCLES: &str = "the operator goes round in circles";
 

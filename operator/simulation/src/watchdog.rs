@@ -195,6 +195,11 @@ impl Watchdog {
         self.state().violations.clone()
     }
 
+    /// Whether one of these is broken.
+    pub(crate) fn has_broken(&self, which: &[Invariant]) -> bool {
+        self.state().violations.iter().any(|seen| which.contains(&seen.invariant))
+    }
+
     /// How many lives each UID's instances have had.
     pub(crate) fn lives(&self) -> BTreeMap<String, usize> {
         self.state().lives.iter().map(|(uid, lives)| (uid.clone(), lives.len())).collect()

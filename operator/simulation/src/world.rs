@@ -84,6 +84,8 @@ struct World {
     trace: Trace,
     /// Chooses what goes on next.
     order: StdRng,
+    /// What ends it when it is broken.
+    enough: &'static [Invariant],
     settled: Option<Duration>,
 }
 
@@ -120,7 +122,17 @@ pub fn is_in_a_world() -> bool {
 
 /// Plays a plan; with `telling`, what happens is printed as it does.
 pub fn play(plan: &Plan, build: Build, telling: bool) -> Outcome {
-    let mut world = World::new(plan.clone(), build, Trace(telling));
+    finish(World::new(plan.clone(), build, Trace(telling)))
+}
+
+/// Plays a plan until one of these is broken; what comes after is not asked for.
+pub fn play_until(plan: &Plan, build: Build, broken: &'static [Invariant]) -> Outcome {
+    let mut world = World::new(plan.clone(), build, Trace(false));
+    world.enough = broken;
+    finish(world)
+}
+
+fn finish(mut world: World) -> Outcome {
     IN_A_WORLD.set(true);
     let ran = catch_unwind(AssertUnwindSafe(|| world.run()));
     IN_A_WORLD.set(false);
@@ -190,7 +202,22 @@ impl World {
         let operators = (0..plan.operators).map(operator).collect();
         let order = StdRng::seed_from_u64(plan.seed.wrapping_add(1));
         let settled = None;
-        Self { plan, build, time, pool, chance, server, clouds, watchdog, operators, trace, order, settled }
+        let enough = &[];
+        Self {
+            plan,
+            build,
+            time,
+            pool,
+            chance,
+            server,
+            clouds,
+            watchdog,
+            operators,
+            trace,
+            order,
+            enough,
+            settled,
+        }
     }
 
     fn run(&mut self) {
@@ -236,6 +263,9 @@ impl World {
     /// Lets everything go on until a point in time.
     fn until(&mut self, end: Duration) {
         loop {
+            if self.is_enough() {
+                return;
+            }
             self.let_operators_die_and_live();
             let mut went_on = false;
             while self.pool.turn(&mut self.order) {
@@ -252,6 +282,10 @@ impl World {
                 return;
             }
         }
+    }
+
+    fn is_enough(&self) -> bool {
+        !self.enough.is_empty() && self.watchdog.has_broken(self.enough)
     }
 
     fn chance(&self) -> std::sync::MutexGuard<'_, StdRng> {
@@ -355,7 +389,7 @@ impl World {
     fn comes_to_rest(&mut self, from: Duration) {
         let mut now = from;
         let (mut unsettled, mut orphans) = (self.watchdog.unsettled(), self.watchdog.orphans());
-        while !(unsettled.is_empty() && orphans.is_empty()) && now < from + PATIENCE {
+        while !(unsettled.is_empty() && orphans.is_empty()) && now < from + PATIENCE && !self.is_enough() {
             now += LOOKS;
             self.until(now);
             unsettled = self.watchdog.unsettled();
