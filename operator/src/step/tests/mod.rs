@@ -44,7 +44,6 @@ const ADDRESS: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::new(1
 
 /// As a provider writes them: the instance's name is a segment (`create.id-self-contained`).
 const ID: &str = "zones/z1/instances/proxy-jje2z6fgxvzhokcj";
-const OTHER_ID: &str = "zones/z2/instances/proxy-jje2z6fgxvzhokcj";
 
 fn name(text: &str) -> ProviderName {
     ProviderName::parse(text).unwrap()
