@@ -2,6 +2,7 @@
 //! as late as the plan says.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
@@ -175,6 +176,17 @@ impl Server {
         self.wake();
         result
     }
+}
+
+/// A status as two worlds of one plan have it alike. The digest of a provider's config has in it where the token file is, and
+/// that is another folder each time.
+fn told(status: &Value) -> Cow<'_, Value> {
+    if status.get("inputDigest").is_none() {
+        return Cow::Borrowed(status);
+    }
+    let mut status = status.clone();
+    drop(status.as_object_mut().and_then(|status| status.remove("inputDigest")));
+    Cow::Owned(status)
 }
 
 impl State {
@@ -393,7 +405,7 @@ impl State {
                     if before.is_none_or(|before| !Arc::ptr_eq(&before.spec, spec)) {
                         digest.update(spec.to_string().as_bytes());
                     }
-                    digest.update(object.status.to_string().as_bytes());
+                    digest.update(told(&object.status).to_string().as_bytes());
                 }
                 Changed::Gone(key, uid) => digest.update(format!("{key}\0{uid}").as_bytes()),
                 Changed::Secret(key) => digest.update(key.to_string().as_bytes()),

@@ -251,7 +251,8 @@ fn touch(scribble: Scribble) -> Option<Touch> {
 }
 
 fn scribbles(status: &mut Value, scribble: Scribble, anothers: Option<Value>) {
-    const FAR: &str = "9999-12-31T23:59:59Z";
+    // About the last one that can be read; what cannot is as if it were not there.
+    const FAR: &str = "9999-12-30T12:00:00Z";
     if !status.is_object() {
         *status = json!({});
     }

@@ -105,8 +105,8 @@ pub fn blocked_creates(proxies: u32) -> Goal {
     let what = format!(
         "{proxies} creates of 60 s on ten targets, in shares of what four at once allow ({rounds} min)"
     );
-    // A look waits for room at its target like any call, and one that waited in vain comes back after up to 5 min.
-    Goal::at_most(what, seen, 1.05 + (5 * 60) as f64 / allowed.as_secs_f64())
+    // A look waits for room at its target like any call, and one that waited in vain comes back after up to a minute.
+    Goal::at_most(what, seen, 1.05 + 60.0 / allowed.as_secs_f64())
 }
 
 /// By how much longer the others take when one target hangs.

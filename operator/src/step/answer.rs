@@ -78,7 +78,12 @@ impl Stepping<'_, '_> {
                     // It was deleted, and cannot be looked at: nobody will ever see more of it.
                     self.memory.gone = true;
                 }
-                let wait = self.after_failure(&error);
+                let mut wait = self.after_failure(&error);
+                if error.class() == FailureClass::Transient {
+                    // A look that fails costs what one costs that succeeds, and those go on once a minute.
+                    let most = self.at.settings.running_poll;
+                    wait = wait.min(error.retry_hint().map_or(most, |hint| hint.max(most)));
+                }
                 self.memory.next_poll = Some(self.at.tick + wait);
                 self.memory.stuck = Some(error);
             }

@@ -81,11 +81,13 @@ impl Stepping<'_, '_> {
     }
 
     fn release(mut self) -> Step {
+        if !self.at.fresh {
+            return self.done(Action::Refresh);
+        }
         if let Some(left) = self.memory.left.take() {
             self.note(true, "LeftBehind", format!("{left} was left behind"));
         }
-        let action = if self.at.fresh { Action::Release } else { Action::Refresh };
-        self.done(action)
+        self.done(Action::Release)
     }
 
     fn says_deleting(&mut self) {

@@ -33,7 +33,8 @@ impl Stepping<'_, '_> {
         self.memory.seen = None;
         if !proxy.deleting {
             self.phase(Phase::Provisioning);
-            self.says_provisioned(Truth::False, "Created", "its instance was made, and comes up");
+            // In the words of the look that follows, which is a write less.
+            self.says_provisioned(Truth::False, "Provisioning", "its instance comes up");
             self.note(false, "Created", format!("{} was made", made.id));
         }
         true
@@ -104,7 +105,7 @@ impl Stepping<'_, '_> {
     }
 
     /// Until when no attempt is made, by the monotonic clock, if anything holds it back.
-    fn is_held_back(&self, hash: &Digest, fact: &Fact) -> Option<Duration> {
+    fn is_held_back(&mut self, hash: &Digest, fact: &Fact) -> Option<Duration> {
         let (proxy, tick) = (self.at.proxy, self.at.tick);
         let failure = self.status.last_failure.as_ref();
         let pause = self.memory.next_create.filter(|next| *next > tick);
@@ -116,11 +117,14 @@ impl Stepping<'_, '_> {
         if is_released {
             return None;
         }
-        // After a restart the status alone knows when the next attempt is due.
-        let stored = failure.retry_at.filter(|at| *at > self.at.now && self.memory.failure.is_none());
+        // After a restart the status alone knows when the next attempt is due; from then on it is known here.
+        let knows_nothing = self.memory.failure.is_none() && self.memory.next_create.is_none();
+        let stored = failure.retry_at.filter(|at| *at > self.at.now && knows_nothing);
         // It may be by another clock, or by hand: nothing is put off for longer than the slowest retry.
         let most = self.at.settings.slow_retry.mul_f64(1.1).max(self.at.settings.quota_retry);
-        pause.or_else(|| stored.map(|at| tick + at.since(self.at.now).min(most)))
+        let stored = stored.map(|at| tick + at.since(self.at.now).min(most));
+        self.memory.next_create = self.memory.next_create.or(stored);
+        pause.or(stored)
     }
 
     /// A provider that was ill and is ready again may have been the cause.

@@ -53,9 +53,10 @@ impl Stepping<'_, '_> {
             return None;
         }
         if self.memory.publication.withdrawn.as_ref() != Some(&published) {
+            // It may be gone although nobody hears of it, and be asked for again meanwhile.
+            self.memory.publication.done = None;
             return Some(Action::Withdraw(published));
         }
-        self.memory.publication.done = None;
         self.status.connection_secret = None;
         None
     }

@@ -9,7 +9,7 @@ use std::{
 use provider_api::{Class, Error, FailureClass, ProviderId, State};
 
 use super::{Action, Brake, Health, Operation, Step, Stepping, Why};
-use crate::resource::{ConditionKind, InstanceRecord, Phase, Truth};
+use crate::resource::{ConditionKind, Digest, InstanceRecord, Intent, Phase, Truth};
 
 /// For how long one process has at least seen an instance come up before it gives up on it.
 const SEEN: Duration = Duration::from_secs(5 * 60);
@@ -28,14 +28,17 @@ impl Stepping<'_, '_> {
         instance.id.split('/').any(|segment| segment == name.as_str()).then_some(true)
     }
 
-    /// The status names an instance that is not the Proxy's own: it is forgotten, and what is the Proxy's own is found again
-    /// by its name.
+    /// The status names an instance that is not the Proxy's own: it is forgotten. What is the Proxy's own goes too, since
+    /// nobody knows any more what that was made from: an intent that fits no spec has it searched for.
     fn disowns(mut self, instance: &InstanceRecord) -> Step {
         let message = format!(
             "{} of provider {} is not this Proxy's; the status was edited",
             instance.id, instance.provider
         );
         self.note(true, "NotItsInstance", message);
+        let provider = self.at.proxy.usable().map_or(&instance.provider, |spec| &spec.provider);
+        let spec_hash = Digest::of(b"");
+        self.status.intent = Some(Intent { provider: provider.clone(), spec_hash, since: self.at.now });
         self.status.instance = None;
         self.memory.removing = None;
         self.memory.seen = None;
@@ -96,10 +99,11 @@ impl Stepping<'_, '_> {
             Some(State::Provisioning { reason }) => {
                 let age = self.at.now.since(instance.created_at);
                 let reason = reason.map(|reason| reason.to_string()).unwrap_or_default();
-                // The time stamp may be of another clock than ours: a while of it is seen here.
+                // The time stamp may be of another clock than ours, or by hand: a while of it is seen here.
                 let seen_for = self.memory.coming_since.map_or(Duration::ZERO, |since| self.at.tick - since);
-                let timeout = self.at.settings.provisioning_timeout;
-                if age >= timeout && seen_for >= timeout.min(SEEN) {
+                let (age, timeout) = (age.max(seen_for), self.at.settings.provisioning_timeout);
+                // What was seen last may be over by the time that the next look is due.
+                if age >= timeout && seen_for >= timeout.min(SEEN) && !self.is_due() {
                     self.end(Why::TookTooLong(format!(
                         "{} s after it was made it is still coming up: {reason}",
                         age.as_secs()

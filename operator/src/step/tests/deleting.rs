@@ -80,10 +80,11 @@ fn skip_cleanup_releases_without_the_backend_and_says_what_was_left() {
     life.proxy.asks.skip_cleanup = true;
     assert_eq!(life.goes_on(), Action::Forget);
     assert!(
-        life.notes.iter().any(|note| note.message.contains("id-1 of provider alpha")),
+        life.notes.iter().any(|note| note.message.contains(&format!("{ID} of provider alpha"))),
         "{:?}",
         life.notes
     );
+    assert_eq!(life.notes.iter().filter(|note| note.reason == "LeftBehind").count(), 1, "it is said once");
 }
 
 #[test]

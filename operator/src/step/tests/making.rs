@@ -153,7 +153,7 @@ fn a_retry_in_the_year_9999_is_put_off_no_longer_than_the_slowest_one() {
     let mut life = Life::new();
     life.proxy.status = Status::read(Some(&json!({ "lastFailure": {
         "class": "Permanent", "reason": "Hand", "message": "", "time": "2026-01-01T00:00:00Z",
-        "retryAt": "9999-12-31T23:59:59Z",
+        "retryAt": "9999-12-30T12:00:00Z",
     } })));
     assert!(life.proxy.status.last_failure.is_some());
     let mut waited = Duration::ZERO;

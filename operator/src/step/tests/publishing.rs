@@ -12,8 +12,8 @@ impl Life {
         let mut life = Self::new();
         life.edit(published_as("s"));
         life.creates();
-        life.made("id-1");
-        life.gets("id-1");
+        life.made(ID);
+        life.gets(ID);
         life.is(State::Running { address: ADDRESS });
         let digest = life.publishes("s");
         (life, digest)
@@ -48,7 +48,7 @@ fn one_that_runs_is_published_once_and_the_name_is_recorded_in_a_write_that_is_d
     life.waits();
     assert_eq!(life.writes, plain.writes, "publishing takes no write of the Proxy");
     life.passes(life.settings.running_poll);
-    life.gets("id-1");
+    life.gets(ID);
     life.is(State::Running { address: ADDRESS });
     life.waits();
     assert_eq!(life.writes, plain.writes);
@@ -59,8 +59,8 @@ fn one_that_does_not_run_is_not_published() {
     let mut life = Life::new();
     life.edit(published_as("s"));
     life.creates();
-    life.made("id-1");
-    life.gets("id-1");
+    life.made(ID);
+    life.gets(ID);
     life.is(provisioning());
     life.waits();
     assert_eq!(life.recorded(), None);
@@ -72,7 +72,7 @@ fn another_address_is_published_anew() {
     life.memory.published(digest.clone(), Published::Done);
     life.waits();
     life.passes(life.settings.running_poll);
-    life.gets("id-1");
+    life.gets(ID);
     life.is(State::Running { address: std::net::IpAddr::from([10, 0, 0, 8]) });
     assert_ne!(life.publishes("s"), digest);
 }
@@ -84,7 +84,7 @@ fn a_restart_looks_again_and_writes_nothing() {
     life.waits();
     let writes = life.writes;
     life.restarts();
-    life.gets("id-1");
+    life.gets(ID);
     life.is(State::Running { address: ADDRESS });
     assert_eq!(life.publishes("s"), digest);
     assert_eq!(life.writes, writes);
@@ -130,6 +130,17 @@ fn a_crash_before_the_name_is_forgotten_takes_it_away_again() {
 }
 
 #[test]
+fn a_secret_whose_removal_was_not_answered_is_published_anew_once_it_is_asked_for_again() {
+    let (mut life, digest) = Life::to_be_published();
+    life.memory.published(digest.clone(), Published::Done);
+    life.waits();
+    life.edit(spec("alpha", "a"));
+    assert_eq!(life.goes_on(), Action::Withdraw("s".to_owned()), "it is done, and the answer is lost");
+    life.edit(published_as("s"));
+    assert_eq!(life.publishes("s"), digest);
+}
+
+#[test]
 fn a_spec_that_cannot_be_used_takes_nothing_away() {
     let (mut life, digest) = Life::to_be_published();
     life.memory.published(digest, Published::Done);
@@ -151,7 +162,7 @@ fn a_secret_that_is_not_ours_is_said_once_and_it_goes_on_once_that_is_gone() {
     // Another process finds the same, and writes nothing.
     let writes = life.writes;
     life.restarts();
-    life.gets("id-1");
+    life.gets(ID);
     life.is(State::Running { address: ADDRESS });
     assert_eq!(life.publishes("s"), digest);
     life.memory.published(digest.clone(), Published::Taken);

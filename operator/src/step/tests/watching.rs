@@ -35,12 +35,36 @@ fn provisioning_is_looked_at_after_1_2_5_and_then_every_10_seconds() {
 }
 
 #[test]
+fn a_look_that_fails_is_repeated_no_later_than_what_runs_is_looked_at_or_the_backend_says() {
+    let fails = |life: &mut Life, error: Error| life.answer(Answer::Got(Err(GetError::Failed(error))));
+    let mut life = Life::new();
+    life.creates();
+    life.made(ID);
+    let mut waits = Vec::new();
+    for _ in 0..8 {
+        life.gets(ID);
+        fails(&mut life, Error::transient("no room at the target within 120 s"));
+        let wait = life.waits().unwrap();
+        waits.push(wait.as_millis());
+        life.passes(wait);
+    }
+    assert_eq!(waits, [1_500, 3_000, 6_000, 12_000, 24_000, 48_000, 60_000, 60_000]);
+    life.gets(ID);
+    let hint = Duration::from_secs(100);
+    fails(&mut life, Error::transient("slow down").retry_after(Some(hint)));
+    assert!(life.waits().unwrap() >= hint);
+}
+
+#[test]
 fn what_does_not_come_up_in_time_is_made_anew_with_the_reason() {
     let mut life = Life::new();
     life.creates();
     life.made(ID);
     life.gets(ID);
+    life.is(provisioning());
+    life.waits();
     life.passes(Duration::from_secs(31 * 60));
+    life.gets(ID);
     life.is(State::Provisioning { reason: Some(Reason::new("ImagePullBackOff", "no such image")) });
     life.deletes(ID);
     assert!(life.noted("ProvisioningTimeout"));
@@ -265,14 +289,30 @@ fn an_instance_of_another_that_a_status_names_is_never_deleted() {
             assert_eq!(life.calls().what, Operation::Search, "what is its own is found by its UID");
             continue;
         }
+        life.passes(life.settings.running_poll);
         life.gets(ANOTHERS);
         let mut instance = instance(State::Running { address: ADDRESS });
         instance.uid = Uid::parse("uid-2").unwrap();
         instance.id = ProviderId::new(ANOTHERS);
         life.answer(Answer::Got(Ok(instance)));
-        life.creates();
+        assert_eq!(life.calls().what, Operation::Search);
         assert!(life.noted("NotItsInstance"));
     }
+}
+
+#[test]
+fn what_was_made_from_nobody_knows_what_is_made_anew_once_the_status_named_anothers() {
+    let mut life = Life::running();
+    life.proxy.status.instance.as_mut().unwrap().id = "zones/z1/instances/proxy-aaaaaaaaaaaaaaaa".to_owned();
+    life.passes(life.settings.running_poll);
+    life.gets("zones/z1/instances/proxy-aaaaaaaaaaaaaaaa");
+    life.is_not_found();
+    let call = life.calls();
+    assert_eq!((call.provider.as_str(), call.what), ("alpha", Operation::Search));
+    life.answer(Answer::Found(Ok(vec![ProviderId::new(ID)])));
+    life.deletes(ID);
+    life.deleted(Deleted::Accepted);
+    life.creates();
 }
 
 #[test]
