@@ -73,6 +73,8 @@ impl Stepping<'_, '_> {
             // Nothing else is decided about an instance before it is known whose it is.
             None => return self.looks_whose_it_is(instance),
         }
+        // None is stored beside an instance but by hand, and nothing was made for it.
+        self.status.intent = None;
         if self.memory.removing.is_some() {
             return self.replace(instance);
         }

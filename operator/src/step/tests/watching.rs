@@ -316,6 +316,16 @@ fn what_was_made_from_nobody_knows_what_is_made_anew_once_the_status_named_anoth
 }
 
 #[test]
+fn an_intent_that_stands_beside_an_instance_was_written_by_hand_and_goes() {
+    let mut life = Life::running();
+    let (provider, since) = (name("beta"), timestamp(life.tick));
+    life.proxy.status.intent = Some(crate::resource::Intent { provider, spec_hash: Digest::of(b""), since });
+    life.waits();
+    assert_eq!(life.proxy.status.intent, None);
+    assert!(life.proxy.status.instance.is_some());
+}
+
+#[test]
 fn an_id_without_the_name_counts_once_a_look_has_shown_whose_it_is() {
     let mut life = Life::running();
     life.proxy.status.instance.as_mut().unwrap().id = "42".to_owned();
