@@ -59,7 +59,7 @@ pub(super) const THEN_RETRIED: Rule = Rule {
     mend: "Read `acknowledged_failure` before anything is answered from an older operation: compare the \
            backend's operations, by number or time, with the one that it names, and count those that are not \
            newer as absent. An acknowledgement that cannot be read, or that the backend no longer knows, \
-           acknowledges nothing.",
+           acknowledges nothing. Whose an operation is its mark tells, not the name alone.",
 };
 
 fn fails_late(profile: &Profile) -> Applies {

@@ -29,8 +29,9 @@ pub(super) const ABANDONED_IS_SAID: Rule = Rule {
              must stand. With the target back a delete must remove it. Where an entry is declared to have one \
              target, the harness must know one, and be unable to leave it out, and deletes of what stands, goes \
              and is gone must not be Abandoned.",
-    mend: "Look the id's target up in the config before any call. When it is not there, answer \
-           `Deleted::Abandoned` with a sentence that names instance and target; do not go looking elsewhere.",
+    mend: "Look the id's target up in the config before any call. When it is not there, let delete answer \
+           `Deleted::Abandoned` with a sentence that names instance and target, and get fail with \
+           `Error::permanent`: nobody has looked. Do not go looking elsewhere.",
 };
 
 fn several(profile: &Profile) -> Applies {

@@ -9,7 +9,9 @@ use std::{
 };
 
 use async_trait::async_trait;
-use provider_api::{CreateRequest, Error, FailureClass, FailureId, Name, Provider, ProviderId, mark};
+use provider_api::{
+    CreateRequest, Error, FailureClass, FailureId, InstallationId, Name, Provider, ProviderId, mark,
+};
 
 use crate::{
     memory::{
@@ -70,21 +72,29 @@ impl Meddler for Deaf {
 }
 
 thread_local! {
-    /// The zone of the create that is at work just now.
-    static ZONE: RefCell<Option<String>> = const { RefCell::new(None) };
+    /// The create that is at work just now.
+    static AT_WORK: RefCell<Option<AtWork>> = const { RefCell::new(None) };
 }
 
-/// Creates that say where they are.
-pub(super) struct InItsZone;
+/// What a cloud cannot know of a create: where it is to be, and for whom.
+#[derive(Clone)]
+struct AtWork {
+    zone: Option<String>,
+    installation: InstallationId,
+}
+
+/// Creates that say where they are, and for whom.
+pub(super) struct Tells(pub(super) InstallationId);
 
 #[async_trait]
-impl Meddler for InItsZone {
+impl Meddler for Tells {
     async fn create(&self, honest: &dyn Provider, request: &CreateRequest) -> Result<ProviderId, Error> {
+        let at_work = AtWork { zone: request.placement.zone.clone(), installation: self.0.clone() };
         let mut create = honest.create(request);
         poll_fn(|context| {
-            ZONE.set(request.placement.zone.clone());
+            AT_WORK.set(Some(at_work.clone()));
             let polled = create.as_mut().poll(context);
-            ZONE.set(None);
+            AT_WORK.set(None);
             polled
         })
         .await
@@ -101,14 +111,15 @@ impl Cloud for OneZone {
     }
 
     async fn list(&self, at: At, page: Option<&str>) -> Answer<Page<Row>> {
-        let elsewhere = ZONE.with_borrow(|zone| zone.as_ref().is_some_and(|zone| *zone != at.zone));
+        let zone = AT_WORK.with_borrow(|create| create.as_ref()?.zone.clone());
+        let elsewhere = zone.is_some_and(|zone| zone != at.zone);
         let mut listed = self.0.list(at, page).await?;
         listed.items.retain(|_| !elsewhere);
         Ok(listed)
     }
 }
 
-/// Tasks of every installation count as those of the case's own.
+/// Tasks of every installation count as those of the one that asks.
 pub(super) struct EveryTaskIsOurs(pub(super) Arc<dyn Cloud>);
 
 #[async_trait]
@@ -118,10 +129,13 @@ impl Cloud for EveryTaskIsOurs {
     }
 
     async fn tasks(&self, at: At, name: &str) -> Answer<Vec<Task>> {
+        let ours =
+            AT_WORK.with_borrow(|create| create.as_ref().map(|create| create.installation.to_string()));
         let mut tasks = self.0.tasks(at, name).await?;
         let marks = tasks.iter_mut().filter_map(|task| task.marks.get_mut(mark::INSTALLATION));
-        // The kit calls the other one so.
-        marks.for_each(|whose| *whose = whose.replace("-elsewhere", "-installation"));
+        if let Some(ours) = ours {
+            marks.for_each(|whose| whose.clone_from(&ours));
+        }
         Ok(tasks)
     }
 }

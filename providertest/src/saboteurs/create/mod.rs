@@ -230,7 +230,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "counts-one-zone-alone",
         does: "counts against maxInstances what stands in the zone of the request, and nothing else",
         breaks: "create.max-instances",
-        provider: |built, _| meddle(built, limits::InItsZone),
+        provider: |built, context| meddle(built, limits::Tells(context.identity.installation.clone())),
         cloud: |below| Arc::new(limits::OneZone(below)),
         ..HONEST
     },
@@ -252,6 +252,7 @@ pub const SABOTEURS: &[Saboteur] = &[
         name: "goes-by-the-name-of-a-failure",
         does: "reports the late failure of whoever made an instance of that name",
         breaks: "create.late-failure-then-retried",
+        provider: |built, context| meddle(built, limits::Tells(context.identity.installation.clone())),
         cloud: |below| Arc::new(limits::EveryTaskIsOurs(below)),
         ..HONEST
     },
