@@ -89,6 +89,18 @@ pub struct Intent {
     pub since: Timestamp,
 }
 
+impl Intent {
+    /// One that fits no spec: whatever stands for it is looked for and removed.
+    pub fn unfit(provider: ProviderName, since: Timestamp) -> Self {
+        Self { provider, spec_hash: Digest::of(b""), since }
+    }
+
+    /// Whether it fits none.
+    pub fn is_unfit(&self) -> bool {
+        self.spec_hash == Digest::of(b"")
+    }
+}
+
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

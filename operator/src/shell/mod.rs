@@ -5,6 +5,8 @@ mod facts;
 mod inputs;
 mod provider;
 mod reconcile;
+#[cfg(test)]
+mod tests;
 
 use std::{
     cmp::Reverse,

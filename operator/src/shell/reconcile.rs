@@ -30,7 +30,7 @@ pub(super) struct Known {
     pub(super) health: Health,
     /// Requests in a row that the API server did not answer.
     pub(super) doubts: u32,
-    /// Nobody sees it any more.
+    /// Nobody sees it any more, by what the watch said last.
     pub(super) gone: bool,
     /// Another Proxy that has its name by now.
     pub(super) successor: Option<Arc<Proxy>>,
@@ -88,8 +88,9 @@ async fn until_it_waits(shell: &Arc<Shell>, known: &mut Known, news: &mut Unboun
         while let Some(Some(one)) = news.next().now_or_never() {
             known.take(one);
         }
+        // Whether it stays so, what is still unread says.
         if known.gone {
-            return Ended::Forget;
+            return Ended::Wait(None);
         }
         // What could not be read is read again with the next reconcile, and not with each step.
         let is_first = !std::mem::replace(&mut has_resolved, true);
@@ -137,12 +138,17 @@ impl Known {
             // Our own write may be newer than what the watch brings. Where it is the same, its answer has the user data too,
             // which a create would otherwise be read anew for.
             News::Changed(proxy) => {
+                // A watch that begins anew may begin with an old list: what it said was gone is not.
+                (self.gone, self.successor) = (false, None);
                 let is_known = proxy.version == self.proxy.version;
                 if !is_known && !proxy.version.older_than(&self.proxy.version) {
                     self.proxy = proxy;
                 }
             }
-            News::Gone(uid) => self.gone |= uid.is_none_or(|uid| uid == self.proxy.uid),
+            News::Gone(uid) => {
+                self.gone |= uid.as_ref().is_none_or(|uid| *uid == self.proxy.uid);
+                self.successor = self.successor.take().filter(|it| uid.is_some_and(|uid| uid != it.uid));
+            }
             News::Health(health) => self.health = health,
             News::Secret => {
                 self.inputs = None;

@@ -54,7 +54,9 @@ impl Stepping<'_, '_> {
         // Something may stand that this intent was for; it is of no use to a spec that has changed.
         let wanted = self.wanted_hash();
         let is_stale = |intent: &Intent| {
-            intent.provider != spec.provider || wanted.as_ref().is_some_and(|hash| *hash != intent.spec_hash)
+            intent.is_unfit()
+                || intent.provider != spec.provider
+                || wanted.as_ref().is_some_and(|hash| *hash != intent.spec_hash)
         };
         if let Some(intent) = intent.as_ref().filter(|intent| is_stale(intent)) {
             return self.undo(intent);

@@ -9,7 +9,7 @@ use std::{
 use provider_api::{Class, Error, FailureClass, ProviderId, State};
 
 use super::{Action, Brake, Health, Operation, Step, Stepping, Why};
-use crate::resource::{ConditionKind, Digest, InstanceRecord, Intent, Phase, Truth};
+use crate::resource::{ConditionKind, InstanceRecord, Intent, Phase, Truth};
 
 /// For how long one process has at least seen an instance come up before it gives up on it.
 const SEEN: Duration = Duration::from_secs(5 * 60);
@@ -37,8 +37,7 @@ impl Stepping<'_, '_> {
         );
         self.note(true, "NotItsInstance", message);
         let provider = self.at.proxy.usable().map_or(&instance.provider, |spec| &spec.provider);
-        let spec_hash = Digest::of(b"");
-        self.status.intent = Some(Intent { provider: provider.clone(), spec_hash, since: self.at.now });
+        self.status.intent = Some(Intent::unfit(provider.clone(), self.at.now));
         self.status.instance = None;
         self.memory.removing = None;
         self.memory.seen = None;

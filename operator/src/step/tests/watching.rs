@@ -316,6 +316,26 @@ fn what_was_made_from_nobody_knows_what_is_made_anew_once_the_status_named_anoth
 }
 
 #[test]
+fn what_was_made_from_nobody_knows_what_goes_also_while_a_secret_is_missing() {
+    let mut life = Life::running();
+    life.proxy.status.instance.as_mut().unwrap().id = "zones/z1/instances/proxy-aaaaaaaaaaaaaaaa".to_owned();
+    let missing = Missing { reason: "SecretMissing", message: "there is no Secret".to_owned() };
+    let inputs = std::mem::replace(&mut life.inputs, Err(missing));
+    life.passes(life.settings.running_poll);
+    life.gets("zones/z1/instances/proxy-aaaaaaaaaaaaaaaa");
+    life.is_not_found();
+    assert_eq!(life.calls().what, Operation::Search);
+    life.answer(Answer::Found(Ok(vec![ProviderId::new(ID)])));
+    life.deletes(ID);
+    life.deleted(Deleted::Accepted);
+    assert_eq!(life.waits(), None);
+    assert_eq!(life.condition(ConditionKind::Provisioned), (Truth::False, "SecretMissing"));
+    assert_eq!((&life.proxy.status.intent, &life.proxy.status.instance), (&None, &None));
+    life.inputs = inputs;
+    life.creates();
+}
+
+#[test]
 fn an_intent_that_stands_beside_an_instance_was_written_by_hand_and_goes() {
     let mut life = Life::running();
     let (provider, since) = (name("beta"), timestamp(life.tick));
