@@ -89,15 +89,19 @@ pub(super) fn is_refusal(answer: &Answer) -> bool {
     answer.status().is_client_error() || answer.status().is_server_error()
 }
 
-/// Quotes in every field of that name of a JSON body, or at the end of a body that has none.
+/// Quotes in every field of that name of a JSON body, or at the end of another body. JSON without that field would quote
+/// nothing, and every rule about secrets would hold.
 pub(super) fn quote(refusal: Answer, field: &str, quoted: &str) -> Answer {
     refusal.map(|body| match body {
         Body::Whole(bytes) => {
             let mut value = serde_json::from_slice::<Value>(&bytes).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
             Body::from(if quote_in(&mut value, field, quoted) {
                 value.to_string()
+            } else if value.is_object() || value.is_array() {
+                panic!("a refusal is to quote what was sent in its field `{field}`, and has none: {text}; say in `Fake::message` which it is")
             } else {
-                format!("{}: {quoted}", String::from_utf8_lossy(&bytes))
+                format!("{text}: {quoted}")
             })
         }
         stream @ Body::Stream(_) => stream,

@@ -138,7 +138,8 @@ pub trait Fake: Send + Sync + 'static {
         None
     }
 
-    /// The field of a JSON body, wherever it stands in it, that a refusal has its text in.
+    /// The field of a JSON body, wherever it stands in it, that a refusal has its text in. A refusal in JSON without it
+    /// breaks the case: what a refusal cannot quote no rule can see in a log.
     fn message(&self) -> &'static str {
         "message"
     }

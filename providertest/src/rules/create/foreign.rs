@@ -197,6 +197,7 @@ pub(super) const ADOPTS_LISTED_INSTALLATION: Rule = Rule {
 
 async fn adopts_listed_installation(w: &mut World) -> Checked {
     let former = w.other_installation()?;
+    let before = w.picture().await?;
     w.restart(&Tweaks { installation: Some(former.clone()), ..Tweaks::default() })?;
     let (request, id, _) = w.running().await?;
     let made = w.instance(&request.name).await?;
@@ -217,7 +218,10 @@ async fn adopts_listed_installation(w: &mut World) -> Checked {
     let listed = w.lists().await?.items.iter().any(|item| item.id == id);
     hold!(listed, "what an adopted installation made is not listed: {id}");
     w.goes(&id).await?;
-    let left = w.instances(&request.name).await?;
-    hold!(left.is_empty(), "what an adopted installation made was deleted, and still stands: {left:?}");
+    let now = w.picture().await?;
+    if let Some(left) = now.made_since(&before).next() {
+        let (kind, name, target) = (&left.kind, &left.name, &left.target);
+        broken!("what an adopted installation made was deleted, and {kind:?} {name} on {target} is left");
+    }
     Ok(())
 }

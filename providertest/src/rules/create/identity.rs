@@ -35,7 +35,8 @@ pub(super) const RETURNS_USABLE_ID: Rule = Rule {
     tested: "Makes one instance. The id must fit the profile's pattern, get must answer with that id, name \
              and uid, the listing must have the very same id, and a delete by it must leave nothing.",
     mend: "Write and parse ids in one file with one `Grammar`: `format` where create and listings make ids, \
-           `parse` where get and delete take them. Let the listing call the same function as create.",
+           `parse` where get and delete take them. Let the listing call the same function as create. If the \
+           listing has it some seconds later, the backend's lags: pause for as long before it is read.",
 };
 
 async fn returns_usable_id(w: &mut World) -> Checked {

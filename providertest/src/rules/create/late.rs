@@ -53,13 +53,15 @@ pub(super) const THEN_RETRIED: Rule = Rule {
           one.",
     tested: "Lets a create fail late twice and acknowledges the first failure between. The second must have \
              another id and be reported in spite of that; with it acknowledged too, create must succeed, and \
-             an old acknowledgement must change nothing then. A create of another installation that fails late \
+             an old acknowledgement must change nothing then; and once the instance is deleted, create must \
+             succeed without an acknowledgement. A create of another installation that fails late \
              must not keep ours from its own. Where late failures are declared absent, an acknowledgement must \
              not change the id.",
     mend: "Read `acknowledged_failure` before anything is answered from an older operation: compare the \
            backend's operations, by number or time, with the one that it names, and count those that are not \
            newer as absent. An acknowledgement that cannot be read, or that the backend no longer knows, \
-           acknowledges nothing. Whose an operation is its mark tells, not the name alone.",
+           acknowledges nothing. Whose an operation is its mark tells, not the name alone, and the newest of \
+           ours decides, however it went.",
 };
 
 fn fails_late(profile: &Profile) -> Applies {
@@ -126,6 +128,15 @@ async fn then_retried(w: &mut World) -> Checked {
     request.acknowledged_failure = Some(first);
     let again = w.creates(&request).await?;
     hold!(again == id, "an old acknowledgement led from {id} to {again}");
+    // What failed is history once a newer try has succeeded, also for somebody who remembers nothing.
+    w.goes(&id).await?;
+    request.acknowledged_failure = None;
+    if let Err(error) = w.create(&request).await? {
+        broken!(
+            "the newest try of {} succeeded, and once that was deleted create fails: {error}",
+            request.name
+        )
+    }
     // Another installation's failure says nothing of ours, though name and uid are the same.
     let (other, request) = (w.other_installation()?, w.request());
     w.restart(&Tweaks { installation: Some(other.clone()), ..Tweaks::default() })?;

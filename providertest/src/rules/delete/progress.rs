@@ -36,7 +36,8 @@ pub(super) const REPEAT_WHILE_DELETING: Rule = Rule {
              more changing calls than one plain delete, and nothing may be left.",
     mend: "Look at the deletion's own sign first (a timestamp, a state, a running task). While it shows, \
            submit nothing: answer `Deleted::Accepted`, or wait for the end within a `BoundedWait` where the \
-           profile says that deletes wait.",
+           profile says that deletes wait. Look at parts too, and send no deletion for one that is gone: that \
+           counts like any other.",
 };
 
 async fn repeat_while_deleting(w: &mut World) -> Checked {

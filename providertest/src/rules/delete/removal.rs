@@ -31,8 +31,8 @@ pub(super) const REMOVES_EVERYTHING: Rule = Rule {
     tested: "In each part of the scope creates and deletes an instance, once booted and once not, with \
              listings in pages of one. Each time the observer must see the backend as it was before; in \
              the end nothing may stand, and no leftover be listed.",
-    mend: "Name each part after the instance (`Name`, `InstallationId::short`, kind), delete each by that \
-           name, of every kind that create makes, and look before answering `Deleted::Gone`, through every \
+    mend: "Name each part after the instance (`Name`, `InstallationId::short`, kind), look for each by that \
+           name and delete what is there, of every kind that create makes, and look before answering `Deleted::Gone`, through every \
            page where you look by a listing. Where the backend can remove a part with its \
            instance, say so in the call that makes it.",
 };
@@ -104,7 +104,8 @@ pub(super) const EVERY_NATIVE_STATE: Rule = Rule {
              removes the instance, delete must come to its end.",
     mend: "Stop, resume or force as the state needs, wait for locks within a `BoundedWait`, and take \
            not-running as stopped. Let the removing call cover what the state brings along: snapshots, \
-           nvram, an HA entry. Lift no protection: answer `Error::permanent` with the reason.",
+           nvram, an HA entry. Lift no protection: answer `Error::permanent` with the reason. Being deleted \
+           is no state of the table.",
 };
 
 /// A plan for each state of the profile's table, and for one that nobody has heard of.

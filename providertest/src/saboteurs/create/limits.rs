@@ -16,7 +16,7 @@ use provider_api::{
 use crate::{
     memory::{
         At, Cloud,
-        cloud::{Answer, Page, Row, Task},
+        cloud::{Answer, Outcome, Page, Row, Task},
     },
     saboteur::Meddler,
 };
@@ -136,6 +136,22 @@ impl Cloud for EveryTaskIsOurs {
         if let Some(ours) = ours {
             marks.for_each(|whose| whose.clone_from(&ours));
         }
+        Ok(tasks)
+    }
+}
+
+/// The tasks that went well are forgotten.
+pub(super) struct FailuresAlone(pub(super) Arc<dyn Cloud>);
+
+#[async_trait]
+impl Cloud for FailuresAlone {
+    fn below(&self) -> &dyn Cloud {
+        &*self.0
+    }
+
+    async fn tasks(&self, at: At, name: &str) -> Answer<Vec<Task>> {
+        let mut tasks = self.0.tasks(at, name).await?;
+        tasks.retain(|task| task.outcome != Outcome::Done);
         Ok(tasks)
     }
 }

@@ -257,6 +257,13 @@ pub const SABOTEURS: &[Saboteur] = &[
         ..HONEST
     },
     Saboteur {
+        name: "never-forgives",
+        does: "reports the newest task that failed, though a newer one went well",
+        breaks: "create.late-failure-then-retried",
+        cloud: |below| Arc::new(limits::FailuresAlone(below)),
+        ..HONEST
+    },
+    Saboteur {
         name: "takes-its-time",
         does: "does not read the budget that the config gives a create",
         breaks: "create.bounded",
