@@ -113,6 +113,12 @@ async fn refusals_quote_what_was_sent_when_they_are_to() {
     assert_eq!(it.put("token", "x").await.1, json!({"kept": true}), "an answer quotes nothing");
 }
 
+#[test]
+#[should_panic(expected = "say in `Fake::message`")]
+fn a_refusal_that_has_no_field_to_quote_in_breaks_the_case() {
+    super::answer::quote(super::json(400, &json!({"error": {"text": "no"}})), "message", "user data");
+}
+
 /// Refuses in the body of a 200, has one error for several refusals, and words it in a field of its own.
 struct Envelope;
 
